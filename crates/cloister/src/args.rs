@@ -2,6 +2,7 @@
 
 mod address;
 mod admin;
+mod agent;
 pub(crate) mod audit;
 pub(crate) mod connector;
 pub(crate) mod discord;
@@ -20,6 +21,7 @@ use clap::{Parser, Subcommand};
 use cloister_protocol::{ApprovalId, ChatId, TaskId, UserName};
 
 pub(crate) use admin::{Admin, Ca};
+pub(crate) use agent::{Agent, Manner};
 pub(crate) use grant::Grant;
 pub(crate) use model::{AddModel, Effort, Level, Model, ModelSetting, SetModel, Whose, WorkKind};
 pub(crate) use people::{AccountOf, Context, ContextOf, In, Pair, Role, RoleOf, Workspace};
@@ -60,6 +62,9 @@ pub(crate) enum Command {
     /// List, make and change chats
     #[command(subcommand)]
     Chats(Chats),
+    /// Several agents of one person: list, add, name, describe and remove them
+    #[command(subcommand)]
+    Agent(Agent),
     /// List, add and change users (the people who have an agent here)
     #[command(subcommand)]
     User(User),
@@ -232,6 +237,9 @@ pub(crate) struct Chat {
     /// Which chat
     #[arg(long, value_name = "C1", default_value = "C1")]
     pub(crate) chat: ChatId,
+    /// The newest chat with this agent, by name or id, or a new one
+    #[arg(long, value_name = "NAME", conflicts_with = "chat")]
+    pub(crate) agent: Option<String>,
     /// Send a file along; can be given several times
     #[arg(long = "file", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
@@ -260,6 +268,9 @@ pub(crate) enum Chats {
         #[command(flatten)]
         user: ForUser,
         title: Option<String>,
+        /// Who answers in it, by name or id [default: the first agent]
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
     },
     /// Show what was said in a chat
     Show {

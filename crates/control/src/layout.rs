@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use cloister_protocol::{ChatId, WorkspaceId};
+use cloister_protocol::{AgentId, ChatId, WorkspaceId};
 
 use crate::files::{FileError, RelPath, Tree, remove_tree};
 use crate::ports::{Access, Mount};
@@ -22,8 +22,12 @@ pub(crate) const IDENTITY_FILES: [&str; 4] = ["SOUL.md", "USER.md", "MEMORY.md",
 pub(crate) const STEERING_FOLDERS: [&str; 3] = ["skills", "tools", "schedules"];
 /// The conversations, each with its journal and its files; a coordinator sees its own.
 pub(crate) const CHATS_FOLDER: &str = "chats";
+/// What the agents beside the first one have in the place of the workspace's own documents; an agent sees its own.
+pub(crate) const AGENTS_FOLDER: &str = "agents";
+/// Of the person, whoever of their agents reads it.
+pub(crate) const SHARED_IDENTITY: &str = "USER.md";
 /// What of a chat is files, and not its coordinator's own.
-const FILE_FOLDERS: [&str; 2] = ["files", "incoming"];
+pub(crate) const FILE_FOLDERS: [&str; 2] = ["files", "incoming"];
 
 /// How that Markdown begins.
 const IDENTITY: &[(&str, &str)] = &[
@@ -40,6 +44,24 @@ const IDENTITY: &[(&str, &str)] = &[
 /// What a file of a workspace says before anybody has written to it.
 pub(crate) fn initial_text(name: &str) -> &'static str {
     IDENTITY.iter().find(|(file, _)| *file == name).map_or("", |(_, text)| text)
+}
+
+/// Where a document of an agent is, below its workspace: the agent itself sees it as the path says. What is about the
+/// person is every agent's.
+pub(crate) fn document_of(agent: AgentId, path: &str) -> String {
+    if agent.is_first() || path == SHARED_IDENTITY {
+        return path.to_owned();
+    }
+    format!("{AGENTS_FOLDER}/{agent}/{path}")
+}
+
+/// Whose document a path below a workspace is, and what that agent sees it as.
+pub(crate) fn agent_of_document(path: &str) -> (AgentId, &str) {
+    let below = path.strip_prefix(AGENTS_FOLDER).and_then(|rest| rest.strip_prefix('/'));
+    let theirs = below.and_then(|rest| rest.split_once('/')).and_then(|(agent, rest)| {
+        Some((agent.parse::<AgentId>().ok().filter(|agent| !agent.is_first())?, rest))
+    });
+    theirs.unwrap_or((AgentId::FIRST, path))
 }
 
 impl Layout {
@@ -94,6 +116,12 @@ impl Layout {
         self.workspaces().join(workspace.to_string())
     }
 
+    /// What a coordinator sees as its workspace: the workspace, or what of it is its agent's.
+    pub(crate) fn workspace_of(&self, workspace: WorkspaceId, agent: AgentId) -> PathBuf {
+        let dir = self.workspace(workspace);
+        if agent.is_first() { dir } else { dir.join(AGENTS_FOLDER).join(agent.to_string()) }
+    }
+
     /// The files of a chat, as an executor sees them.
     pub fn chat_files(&self, workspace: WorkspaceId, chat: ChatId) -> PathBuf {
         self.workspace(workspace).join("chats").join(chat.to_string()).join("files")
@@ -143,16 +171,17 @@ impl Layout {
         Ok(dir)
     }
 
-    /// What a coordinator sees in the place of all chats: a folder with an empty one for its own. In the run
-    /// directory of its sandbox, which is there.
-    pub(crate) fn only_chat(&self, name: &str, chat: ChatId) -> io::Result<PathBuf> {
-        let chats = self.run().join(name).join(CHATS_FOLDER);
+    /// What a coordinator sees in the place of all chats, and of all other agents: a folder with an empty one for its
+    /// own, and an empty one. In the run directory of its sandbox, which is there.
+    pub(crate) fn only_own(&self, name: &str, chat: ChatId) -> io::Result<OnlyOwn> {
+        let run = self.run().join(name);
+        let (chats, agents) = (run.join(CHATS_FOLDER), run.join(AGENTS_FOLDER));
         // The cell's uid looks through it; there is nothing to see.
-        for dir in [&chats, &chats.join(chat.to_string())] {
+        for dir in [&chats, &chats.join(chat.to_string()), &agents] {
             DirBuilder::new().create(dir)?;
             std::fs::set_permissions(dir, Permissions::from_mode(0o755))?;
         }
-        Ok(chats)
+        Ok(OnlyOwn { chats, agents })
     }
 
     /// Removes everything that the coordinator of a chat has kept there for itself: its journal, and whatever
@@ -197,19 +226,10 @@ impl Layout {
         let tree = self.tree(workspace).map_err(failed)?;
         let mut shown = vec![File::open(&dir).map_err(failed)?];
         for (name, text) in IDENTITY {
-            let path = RelPath::parse(name)?;
-            shown.push(match tree.read(&path) {
-                Ok(file) => file,
-                Err(FileError::NotFound { .. }) => tree.replace(&path, text.as_bytes())?,
-                // Nothing that the control plane wrote; it is not read, and makes room.
-                Err(FileError::Refused { path: odd, reason }) => {
-                    tracing::warn!(%workspace, path = odd, reason, "a file that steers the agent is replaced");
-                    tree.replace(&path, text.as_bytes())?
-                }
-                Err(error) => return Err(error),
-            });
+            let (file, _) = there_or(&tree, (workspace, &RelPath::parse(name)?), text.as_bytes())?;
+            shown.push(file);
         }
-        for folder in STEERING_FOLDERS {
+        for folder in STEERING_FOLDERS.into_iter().chain([AGENTS_FOLDER]) {
             shown.push(tree.make_dir(&RelPath::parse(folder)?)?);
         }
         let mut given = vec![tree.make_dir(&RelPath::parse(CHATS_FOLDER)?)?];
@@ -220,6 +240,98 @@ impl Layout {
         }
         Ok(Prepared { given, shown })
     }
+
+    /// Makes what an agent beside the first one must have, and opens all of it, for a cell to read. What is about the
+    /// person is a copy: the file itself lies where no agent but the first one sees it.
+    pub(crate) fn prepare_agent(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+    ) -> Result<Vec<File>, FileError> {
+        let tree = self
+            .tree(workspace)
+            .map_err(|source| FileError::Io { path: workspace.to_string(), source })?;
+        let dir = RelPath::parse(&format!("{AGENTS_FOLDER}/{agent}"))?;
+        let mut shown = vec![tree.make_dir(&dir)?];
+        for folder in STEERING_FOLDERS.into_iter().chain([CHATS_FOLDER]) {
+            shown.push(tree.make_dir(&in_folder(&dir, folder)?)?);
+        }
+        for (name, text) in IDENTITY.iter().filter(|(name, _)| *name != SHARED_IDENTITY) {
+            let at = in_folder(&dir, name)?;
+            shown.push(there_or(&tree, (workspace, &at), text.as_bytes())?.0);
+        }
+        shown.push(copy_shared(&tree, (workspace, &dir))?);
+        Ok(shown)
+    }
+
+    /// Gives the agents beside the first one what is about the person, as it is now; what they are to be shown.
+    pub(crate) fn share_identity(&self, workspace: WorkspaceId) -> Result<Vec<File>, FileError> {
+        let failed = |source| FileError::Io { path: workspace.to_string(), source };
+        let tree = self.tree(workspace).map_err(failed)?;
+        let entries = match std::fs::read_dir(self.workspace(workspace).join(AGENTS_FOLDER)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut shown = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name();
+            let agent = name.to_str().and_then(|name| name.parse::<AgentId>().ok());
+            let Some(agent) = agent else { continue };
+            let dir = RelPath::parse(&format!("{AGENTS_FOLDER}/{agent}"))?;
+            shown.push(copy_shared(&tree, (workspace, &dir))?);
+        }
+        Ok(shown)
+    }
+}
+
+fn in_folder(dir: &RelPath, name: &str) -> Result<RelPath, FileError> {
+    RelPath::parse(&format!("{}/{name}", dir.as_str()))
+}
+
+/// The file that is there, or a new one that says this; whether it was there.
+fn there_or(
+    tree: &Tree,
+    (workspace, path): (WorkspaceId, &RelPath),
+    text: &[u8],
+) -> Result<(File, bool), FileError> {
+    match tree.read(path) {
+        Ok(file) => Ok((file, true)),
+        Err(FileError::NotFound { .. }) => Ok((tree.replace(path, text)?, false)),
+        // Nothing that the control plane wrote; it is not read, and makes room.
+        Err(FileError::Refused { path: odd, reason }) => {
+            tracing::warn!(%workspace, path = odd, reason, "a file that steers the agent is replaced");
+            Ok((tree.replace(path, text)?, false))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What is about the person, in an agent's own folder, as it is now.
+fn copy_shared(tree: &Tree, (workspace, dir): (WorkspaceId, &RelPath)) -> Result<File, FileError> {
+    let failed = |path: &RelPath| {
+        let path = path.as_str().to_owned();
+        move |source| FileError::Io { path, source }
+    };
+    let original = RelPath::parse(SHARED_IDENTITY)?;
+    let first = initial_text(SHARED_IDENTITY).as_bytes();
+    let (mut file, _) = there_or(tree, (workspace, &original), first)?;
+    let mut text = Vec::new();
+    io::Read::read_to_end(&mut file, &mut text).map_err(failed(&original))?;
+    let at = in_folder(dir, SHARED_IDENTITY)?;
+    let (mut copy, was_there) = there_or(tree, (workspace, &at), &text)?;
+    let mut there = Vec::new();
+    if was_there {
+        io::Read::read_to_end(&mut copy, &mut there).map_err(failed(&at))?;
+    }
+    if was_there && there == text { Ok(copy) } else { tree.replace(&at, &text) }
+}
+
+/// What covers the chats and the agents that a coordinator does not see.
+#[derive(Debug)]
+pub(crate) struct OnlyOwn {
+    pub(crate) chats: PathBuf,
+    pub(crate) agents: PathBuf,
 }
 
 /// What there is of a workspace when a cell is launched.

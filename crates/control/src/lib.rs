@@ -5,6 +5,7 @@
 //! (`control.people()`, `control.tasks()` …), each a module here. Promises: what was accepted is answered once, whatever is killed;
 //! a cell is believed nothing that the control plane can know itself.
 
+mod agents;
 mod audit;
 pub mod books;
 mod cells;
@@ -43,6 +44,7 @@ mod test_telegram;
 #[cfg(test)]
 mod test_world;
 
+pub use agents::{AgentError, AgentRefusal, Agents, KnownAgent, NewAgent};
 pub use audit::{
     Audit, AuditKeepError, AuditOptions, AuditParts, AuditRefusal, S3Witness, SecretOptions,
 };

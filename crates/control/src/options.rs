@@ -113,11 +113,19 @@ pub struct UserOptions {
     pub executors: u32,
     pub daily_budget_usd: f64,
     pub task_budget_usd: f64,
+    /// Agents of one person or community at once, the first one among them. Counts for all of them from now on.
+    pub agents: u32,
 }
 
 impl Default for UserOptions {
     fn default() -> Self {
-        Self { quota_mb: 10 * 1024, executors: 5, daily_budget_usd: 5.0, task_budget_usd: 1.0 }
+        Self {
+            quota_mb: 10 * 1024,
+            executors: 5,
+            daily_budget_usd: 5.0,
+            task_budget_usd: 1.0,
+            agents: 5,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 pub use cloister_store::UsageRow;
 pub use cloister_store::approvals::{Approval, ApprovalKind, ApprovalState};
 pub use cloister_store::audit::{AuditRow, Finding, Report};
-pub use cloister_store::chats::Chat;
+pub use cloister_store::chats::{Chat, NewChat};
 pub use cloister_store::contexts::Context;
 pub use cloister_store::history::{Cursor, Entry, HistoryPage};
 pub use cloister_store::identities::Identity;

@@ -33,20 +33,28 @@ impl Asker {
 pub enum Distance {
     /// The turn or task that it works on, and the chat that it works in.
     OwnChat,
-    /// Another chat of the same context: the same people read it.
+    /// Another chat of the same agent and context: the same people read it.
     OtherChat,
+    /// A chat of another agent, in the same context.
+    OtherAgent,
     OtherContext,
     OtherWorkspace,
 }
 
 impl Distance {
-    pub const ALL: [Self; 4] =
-        [Self::OwnChat, Self::OtherChat, Self::OtherContext, Self::OtherWorkspace];
+    pub const ALL: [Self; 5] = [
+        Self::OwnChat,
+        Self::OtherChat,
+        Self::OtherAgent,
+        Self::OtherContext,
+        Self::OtherWorkspace,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::OwnChat => "own chat",
             Self::OtherChat => "other chat",
+            Self::OtherAgent => "other agent",
             Self::OtherContext => "other context",
             Self::OtherWorkspace => "other workspace",
         }

@@ -85,6 +85,26 @@ numbered_id!(
     ChatId, "C", "chat id"
 );
 numbered_id!(
+    /// One of the agents of a workspace. Never reused.
+    AgentId, "a", "agent id"
+);
+
+impl AgentId {
+    /// Who answers where nobody else was chosen: its files are the workspace's own.
+    pub const FIRST: Self = Self(1);
+
+    pub fn is_first(&self) -> bool {
+        *self == Self::FIRST
+    }
+}
+
+impl Default for AgentId {
+    fn default() -> Self {
+        Self::FIRST
+    }
+}
+
+numbered_id!(
     /// The folder tree and policy of one user or one community.
     WorkspaceId, "w", "workspace id"
 );

@@ -26,8 +26,8 @@ pub use frames::{
     Todo, TodoState, ToolCall, ToolResult, Update, Usage,
 };
 pub use ids::{
-    ApprovalId, ChatId, ClientId, MessageId, ParseIdError, RequestId, TaskId, TurnId, UserId,
-    UserName, WorkspaceId,
+    AgentId, ApprovalId, ChatId, ClientId, MessageId, ParseIdError, RequestId, TaskId, TurnId,
+    UserId, UserName, WorkspaceId,
 };
 pub use kind::{ParseKindError, WorkKind};
 pub use language::{Language, ParseLanguageError};

@@ -1,21 +1,22 @@
 //! Chats: numbered per workspace, never reused.
 
 pub use cloister_protocol::surface::Chat;
-use cloister_protocol::{ChatId, WorkspaceId};
+use cloister_protocol::{AgentId, ChatId, WorkspaceId};
 
 use crate::actor::Actor;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, not_found};
-use crate::{audit, conversations, requests};
+use crate::{agents, audit, conversations, requests};
 
 struct Row {
     number: u32,
     title: String,
     archived_at: Option<i64>,
     created_at: i64,
+    agent: u32,
 }
 
-from_row!(Row { number, title, archived_at, created_at });
+from_row!(Row { number, title, archived_at, created_at, agent });
 
 impl From<Row> for Chat {
     fn from(row: Row) -> Self {
@@ -24,7 +25,31 @@ impl From<Row> for Chat {
             title: row.title,
             archived: row.archived_at.is_some(),
             created_at: row.created_at,
+            agent: AgentId::from_number(row.agent),
         }
+    }
+}
+
+/// A chat that is to be made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NewChat<'a> {
+    /// Empty: the name of an agent that is not the first one, or nothing.
+    pub title: &'a str,
+    /// Who answers in it.
+    pub agent: AgentId,
+    /// None: it belongs to the workspace as a whole.
+    pub context: Option<&'a str>,
+}
+
+impl<'a> From<&'a String> for NewChat<'a> {
+    fn from(title: &'a String) -> Self {
+        title.as_str().into()
+    }
+}
+
+impl<'a> From<&'a str> for NewChat<'a> {
+    fn from(title: &'a str) -> Self {
+        Self { title, ..Self::default() }
     }
 }
 
@@ -39,11 +64,11 @@ impl Chats {
         &self,
         actor: &Actor,
         workspace: WorkspaceId,
-        title: &str,
+        new: impl Into<NewChat<'_>>,
         key: Option<&str>,
     ) -> Result<Chat, StoreError> {
         let now = self.store.clock.now_ms();
-        let scope = format!("new-chat {workspace}");
+        let scope = requests_of(workspace);
         let mut tx = self.store.begin().await?;
         if let Some(key) = key
             && let Some(number) = requests::answered::<u32>(&mut tx, &scope, key).await?
@@ -52,7 +77,7 @@ impl Chats {
             tx.commit().await.tried("make a chat")?;
             return self.chat(workspace, ChatId::from_number(number)).await;
         }
-        let number = insert_chat(&mut tx, actor, workspace, title, now).await?;
+        let number = insert_chat(&mut tx, actor, workspace, new.into(), now).await?;
         conversations::want_in_every_home(&mut tx, (workspace, number), now).await?;
         if let Some(key) = key {
             requests::remember(&mut tx, &scope, key, &number, now).await?;
@@ -75,14 +100,14 @@ impl Chats {
             .await
             .tried("look for the first chat")?;
         if next == 1 {
-            insert_chat(&mut tx, actor, workspace, "", now).await?;
+            insert_chat(&mut tx, actor, workspace, NewChat::default(), now).await?;
         }
         tx.commit().await.tried("make the first chat")
     }
 
     pub async fn chat(&self, workspace: WorkspaceId, chat: ChatId) -> Result<Chat, StoreError> {
         let row: Option<Row> = sqlx::query_as(
-            "SELECT number, title, archived_at, created_at FROM chats WHERE workspace_id = ? AND number = ?",
+            "SELECT number, title, archived_at, created_at, agent FROM chats WHERE workspace_id = ? AND number = ?",
         )
         .bind(workspace.number())
         .bind(chat.number())
@@ -94,7 +119,7 @@ impl Chats {
 
     pub async fn of(&self, workspace: WorkspaceId) -> Result<Vec<Chat>, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(
-            "SELECT number, title, archived_at, created_at FROM chats WHERE workspace_id = ? ORDER BY number",
+            "SELECT number, title, archived_at, created_at, agent FROM chats WHERE workspace_id = ? ORDER BY number",
         )
         .bind(workspace.number())
         .fetch_all(self.store.reader())
@@ -124,6 +149,7 @@ impl Chats {
         self.chat(workspace, chat).await
     }
 
+    /// Puts a chat away, or takes it out again: not while its agent is removed.
     pub async fn archive_chat(
         &self,
         actor: &Actor,
@@ -133,6 +159,9 @@ impl Chats {
     ) -> Result<Chat, StoreError> {
         let at = archived.then(|| self.store.clock.now_ms());
         let mut tx = self.store.begin().await?;
+        if !archived {
+            agents::require_answers(&mut tx, (workspace, chat)).await?;
+        }
         sqlx::query("UPDATE chats SET archived_at = ? WHERE workspace_id = ? AND number = ?")
             .bind(at)
             .bind(workspace.number())
@@ -188,13 +217,21 @@ impl Chats {
     }
 }
 
+/// Under which requests for chats are remembered: wherever it is asked, a message opens one.
+pub(crate) fn requests_of(workspace: WorkspaceId) -> String {
+    format!("new-chat {workspace}")
+}
+
 pub(crate) async fn insert_chat(
     tx: &mut Tx,
     actor: &Actor,
     workspace: WorkspaceId,
-    title: &str,
+    NewChat { title, agent, context }: NewChat<'_>,
     now: i64,
 ) -> Result<u32, StoreError> {
+    // Whose it is can be seen wherever it is shown.
+    let name = agents::name_of(tx, workspace, agent).await?;
+    let title = if title.is_empty() { &name } else { title };
     let number: Option<u32> = sqlx::query_scalar(
         "UPDATE workspaces SET next_chat = next_chat + 1 WHERE id = ? RETURNING next_chat - 1",
     )
@@ -203,16 +240,22 @@ pub(crate) async fn insert_chat(
     .await
     .tried("take a chat number")?;
     let number = number.ok_or_else(|| not_found("workspace", workspace))?;
-    sqlx::query("INSERT INTO chats (workspace_id, number, title, created_at) VALUES (?, ?, ?, ?)")
-        .bind(workspace.number())
-        .bind(number)
-        .bind(title)
-        .bind(now)
-        .execute(&mut *tx)
-        .await
-        .tried("make a chat")?;
+    sqlx::query(
+        "INSERT INTO chats (workspace_id, number, title, created_at, agent, context) \
+         VALUES (?, ?, ?, ?, ?, ?)",
+    )
+    .bind(workspace.number())
+    .bind(number)
+    .bind(title)
+    .bind(now)
+    .bind(agent.number())
+    .bind(context)
+    .execute(&mut *tx)
+    .await
+    .tried("make a chat")?;
+    let with = if agent.is_first() { title.to_owned() } else { format!("{title} (of {agent})") };
     let entry = audit::Entry::new(actor, "chat.new", ChatId::from_number(number));
-    audit::record(tx, now, entry.with(title).of_workspace(workspace)).await?;
+    audit::record(tx, now, entry.with(with).of_workspace(workspace)).await?;
     Ok(number)
 }
 

@@ -1,11 +1,10 @@
 //! Contexts of workspaces: their prompts, what may be used in them, and which conversation each one is.
 
-use cloister_protocol::{ChatId, WorkspaceId};
+use cloister_protocol::{AgentId, ChatId, WorkspaceId};
 
 use crate::actor::Actor;
 use crate::audit;
-use crate::chats;
-use crate::chats::Chats;
+use crate::chats::{self, Chats, NewChat};
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 
@@ -25,6 +24,14 @@ pub struct Lists {
     pub tools: Option<Vec<String>>,
     pub models: Option<Vec<String>>,
     pub skills: Option<Vec<String>>,
+}
+
+/// Where a chat is in its workspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChatPlace {
+    /// None: the workspace as a whole.
+    pub context: Option<String>,
+    pub agent: AgentId,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,18 +147,39 @@ impl Chats {
         workspace: WorkspaceId,
         chat: ChatId,
     ) -> Result<Option<String>, StoreError> {
+        Ok(self.place_of_chat(workspace, chat).await?.context)
+    }
+
+    /// The agent that answers in a chat.
+    pub async fn agent_of_chat(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<AgentId, StoreError> {
+        Ok(self.place_of_chat(workspace, chat).await?.agent)
+    }
+
+    /// In which context a chat is, and whose it is: asked together, and remembered together.
+    pub async fn place_of_chat(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<ChatPlace, StoreError> {
         let read = async {
-            let found: Option<Option<String>> = sqlx::query_scalar(
-                "SELECT context FROM chats WHERE workspace_id = ? AND number = ?",
+            let found: Option<(Option<String>, u32)> = sqlx::query_as(
+                "SELECT context, agent FROM chats WHERE workspace_id = ? AND number = ?",
             )
             .bind(workspace.number())
             .bind(chat.number())
             .fetch_optional(self.store.reader())
             .await
-            .tried("find the context of a chat")?;
-            Ok(found.flatten())
+            .tried("find the context and the agent of a chat")?;
+            Ok(found.map_or_else(ChatPlace::default, |(context, agent)| ChatPlace {
+                context,
+                agent: AgentId::from_number(agent),
+            }))
         };
-        self.store.memory.contexts_of_chats.or_read((workspace, chat), read).await
+        self.store.memory.places_of_chats.or_read((workspace, chat), read).await
     }
 
     /// Puts a context in place, new or changed. One with a conversation has a chat of its own.
@@ -166,11 +194,9 @@ impl Chats {
         let chat = match (there, &context.conversation) {
             (Some(chat), _) => Some(chat),
             (None, Some(_)) => {
-                let title = &context.name;
-                let number =
-                    chats::insert_chat(&mut tx, actor, context.workspace, title, now).await?;
-                place_chat(&mut tx, context.workspace, number, &context.name).await?;
-                Some(number)
+                let name = context.name.as_str();
+                let new = NewChat { context: Some(name), ..name.into() };
+                Some(chats::insert_chat(&mut tx, actor, context.workspace, new, now).await?)
             }
             (None, None) => None,
         };
@@ -237,22 +263,6 @@ async fn chat_of(tx: &mut Tx, context: &Context) -> Result<Option<u32>, StoreErr
     .await
     .tried("find the chat of a context")?;
     Ok(chat.flatten())
-}
-
-pub(crate) async fn place_chat(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    chat: u32,
-    context: &str,
-) -> Result<(), StoreError> {
-    sqlx::query("UPDATE chats SET context = ? WHERE workspace_id = ? AND number = ?")
-        .bind(context)
-        .bind(workspace.number())
-        .bind(chat)
-        .execute(&mut *tx)
-        .await
-        .tried("put a chat into its context")?;
-    Ok(())
 }
 
 async fn write(

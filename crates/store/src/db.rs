@@ -16,6 +16,7 @@ use serde::{Deserialize, Deserializer};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 
+use crate::agents::Agents;
 use crate::approvals::Approvals;
 use crate::audit;
 use crate::audit::AuditLog;
@@ -212,6 +213,10 @@ impl Store {
 
     pub fn clients(&self) -> &Clients {
         Clients::ref_cast(self)
+    }
+
+    pub fn agents(&self) -> &Agents {
+        Agents::ref_cast(self)
     }
 
     pub fn chats(&self) -> &Chats {

@@ -9,6 +9,7 @@ mod columns;
 
 mod actor;
 pub mod admin_hub;
+pub mod agents;
 pub mod answers;
 pub mod approvals;
 pub mod artifacts;

@@ -1,6 +1,6 @@
 //! Chats as people find them again: by name or first words, with those they pinned, and by what was said in them.
 
-use cloister_protocol::{ChatId, TurnId, WorkspaceId};
+use cloister_protocol::{AgentId, ChatId, TurnId, WorkspaceId};
 
 use crate::actor::Actor;
 use crate::audit;
@@ -22,7 +22,9 @@ const TOLD: &str = "SELECT id, chat, created_at, coalesce(json_extract(frame, '$
 #[derive(Clone, Debug)]
 pub struct ListedChat {
     pub chat: Chat,
-    /// The first words of a person in it, if it has no name.
+    /// Of its agent; empty: the first one.
+    pub agent_name: String,
+    /// The first words of a person in it, if it has no name of its own.
     pub opening: Option<String>,
     pub pinned: bool,
     /// Nothing was said in it, and nothing told.
@@ -55,19 +57,32 @@ struct ListedRow {
     title: String,
     archived: bool,
     created_at: i64,
+    agent: u32,
+    agent_name: String,
     opening: Option<String>,
     pinned: bool,
     empty: bool,
 }
 
-from_row!(ListedRow { number, title, archived, created_at, opening, pinned, empty });
+from_row!(ListedRow {
+    number,
+    title,
+    archived,
+    created_at,
+    agent,
+    agent_name,
+    opening,
+    pinned,
+    empty
+});
 
 impl Chats {
     /// The chats of a workspace, oldest first.
     pub async fn listed(&self, workspace: WorkspaceId) -> Result<Vec<ListedChat>, StoreError> {
         let rows: Vec<ListedRow> = sqlx::query_as(
-            "SELECT c.number, c.title, c.archived_at IS NOT NULL AS archived, c.created_at, \
-             CASE WHEN c.title = '' THEN (SELECT substr(json_extract(i.cause, '$.text'), 1, ?1) FROM inbox i \
+            "SELECT c.number, c.title, c.archived_at IS NOT NULL AS archived, c.created_at, c.agent, \
+             coalesce(a.name, '') AS agent_name, \
+             CASE WHEN c.title = '' OR c.title = a.name THEN (SELECT substr(json_extract(i.cause, '$.text'), 1, ?1) FROM inbox i \
                WHERE i.workspace_id = c.workspace_id AND i.chat = c.number \
                  AND json_extract(i.cause, '$.cause') = 'message' \
                  AND json_extract(i.cause, '$.text') <> '' \
@@ -77,7 +92,8 @@ impl Chats {
              NOT EXISTS (SELECT 1 FROM inbox i WHERE i.workspace_id = c.workspace_id AND i.chat = c.number) \
                AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.workspace_id = c.workspace_id AND o.chat = c.number) \
                AS empty \
-             FROM chats c WHERE c.workspace_id = ?2 ORDER BY c.number",
+             FROM chats c LEFT JOIN agents a ON a.workspace_id = c.workspace_id AND a.number = c.agent \
+             WHERE c.workspace_id = ?2 ORDER BY c.number",
         )
         .bind(OPENING_CHARS)
         .bind(workspace.number())
@@ -90,7 +106,9 @@ impl Chats {
                 title: row.title,
                 archived: row.archived,
                 created_at: row.created_at,
+                agent: AgentId::from_number(row.agent),
             },
+            agent_name: row.agent_name,
             opening: row.opening,
             pinned: row.pinned,
             empty: row.empty,

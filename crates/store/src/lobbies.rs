@@ -5,12 +5,12 @@ use cloister_protocol::{ChatId, UserId, WorkspaceId};
 
 use crate::actor::Actor;
 use crate::chats::Chats;
-use crate::chats::{self, Chat};
+use crate::chats::{self, Chat, NewChat};
 use crate::connectors::ConnectorId;
 use crate::conversations::{self, Conversation, ConversationId, ConversationKind, NewConversation};
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, not_found};
-use crate::{audit, contexts, requests};
+use crate::{audit, requests};
 
 /// A topic or thread, as the surface names it.
 #[derive(Clone, Copy, Debug)]
@@ -45,20 +45,20 @@ impl Chats {
         &self,
         actor: &Actor,
         workspace: WorkspaceId,
-        title: &str,
+        new: impl Into<NewChat<'_>>,
         key: &str,
         lobby: ConversationId,
     ) -> Result<Chat, StoreError> {
         let what = "make a chat in a lobby";
         let now = self.store.clock.now_ms();
         // The same scope as anywhere else: a message opens one chat.
-        let scope = format!("new-chat {workspace}");
+        let scope = chats::requests_of(workspace);
         let mut tx = self.store.begin().await?;
         if let Some(number) = requests::answered::<u32>(&mut tx, &scope, key).await? {
             tx.commit().await.tried(what)?;
             return self.chat(workspace, ChatId::from_number(number)).await;
         }
-        let number = chats::insert_chat(&mut tx, actor, workspace, title, now).await?;
+        let number = chats::insert_chat(&mut tx, actor, workspace, new.into(), now).await?;
         conversations::want_in_every_home(&mut tx, (workspace, number), now).await?;
         turn_lobby(&mut tx, lobby, number).await?;
         requests::remember(&mut tx, &scope, key, &number, now).await?;
@@ -79,8 +79,8 @@ impl Chats {
             tx.commit().await.tried("find a thread")?;
             return self.there(known).await;
         }
-        let number = chats::insert_chat(&mut tx, actor, workspace, thread.title, now).await?;
-        contexts::place_chat(&mut tx, workspace, number, context).await?;
+        let new = NewChat { context: Some(context), ..thread.title.into() };
+        let number = chats::insert_chat(&mut tx, actor, workspace, new, now).await?;
         let chat = (workspace, ChatId::from_number(number));
         let id = insert(&mut tx, thread, (chat, ConversationKind::Shared, None), now).await?;
         tx.commit().await.tried("keep a thread")?;
@@ -101,7 +101,8 @@ impl Chats {
             tx.commit().await.tried("find a topic")?;
             return self.there(known).await;
         }
-        let number = chats::insert_chat(&mut tx, actor, workspace, thread.title, now).await?;
+        let number =
+            chats::insert_chat(&mut tx, actor, workspace, thread.title.into(), now).await?;
         let chat = (workspace, ChatId::from_number(number));
         let id = insert(&mut tx, thread, (chat, ConversationKind::Room, Some(user)), now).await?;
         conversations::want_in_every_home(&mut tx, (workspace, number), now).await?;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cloister_protocol::{ChatId, Level, UserId, UserName, WorkKind, WorkspaceId};
 use cloister_vault::Owner;
 
-use crate::contexts::Context;
+use crate::contexts::{ChatPlace, Context};
 use crate::error::StoreError;
 use crate::model_choices::ModelChoice;
 use crate::models::Model;
@@ -47,13 +47,13 @@ pub(crate) struct AskedOften {
     pub(crate) users: Remembered<UserName, User>,
     pub(crate) owners: Remembered<WorkspaceId, User>,
     pub(crate) contexts: Remembered<WorkspaceId, Vec<Context>>,
-    pub(crate) contexts_of_chats: Remembered<(WorkspaceId, ChatId), Option<String>>,
+    pub(crate) places_of_chats: Remembered<(WorkspaceId, ChatId), ChatPlace>,
     pub(crate) secrets: Remembered<Owner, Vec<SecretInfo>>,
     pub(crate) chains: Remembered<Level, Vec<Model>>,
     pub(crate) kind_chains: Remembered<WorkKind, Vec<Model>>,
     pub(crate) offered_models: Remembered<(), Vec<Model>>,
     pub(crate) own_models: Remembered<UserId, Vec<Model>>,
-    pub(crate) model_choices: Remembered<WorkspaceId, Vec<ModelChoice>>,
+    pub(crate) model_choices: Remembered<(WorkspaceId, ChatId), Vec<ModelChoice>>,
     pub(crate) egress_rules: Remembered<UserId, Vec<String>>,
     pub(crate) under_way: Remembered<WorkspaceId, Vec<TaskUnderWay>>,
 }
@@ -66,7 +66,7 @@ impl AskedOften {
             users: Remembered::new(changes),
             owners: Remembered::new(changes),
             contexts: Remembered::new(changes),
-            contexts_of_chats: Remembered::new(changes),
+            places_of_chats: Remembered::new(changes),
             secrets: Remembered::new(changes),
             chains: Remembered::new(changes),
             kind_chains: Remembered::new(changes),

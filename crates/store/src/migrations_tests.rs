@@ -123,3 +123,38 @@ async fn doors_of_people_become_lobbies() {
     let heard = words(&mut before, "SELECT external_id FROM inbox ORDER BY id").await;
     assert_eq!(heard, ["w1:lobby2:m1", "w1:C1:door2:m1"]);
 }
+
+/// P13: chats and choices of a database from before there were several agents are the first agent's.
+#[tokio::test]
+async fn what_was_there_before_is_the_first_agents() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cloister.db");
+    let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+    let mut before = options.connect().await.unwrap();
+    let steps = STEPS.iter().take_while(|(name, _)| *name != "0040_agents");
+    let steps = Migrator::with_migrations(steps.filter_map(migration).collect());
+    steps.run(&mut before).await.unwrap();
+    for made in [
+        "INSERT INTO users (id, name, quota_bytes, max_executors, daily_budget, task_budget, created_at) \
+         VALUES (1, 'ada', 1, 1, 1, 1, 0)",
+        "INSERT INTO workspaces (id, user_id, next_chat, created_at) VALUES (1, 1, 3, 0)",
+        "INSERT INTO chats (workspace_id, number, title, created_at) VALUES (1, 1, '', 0), (1, 2, 'Taxes', 0)",
+        "INSERT INTO model_choices (workspace_id, chat, kind, model) \
+         VALUES (1, 0, '', 'strong'), (1, 2, 'vision', 'eyes')",
+    ] {
+        sqlx::query(made).execute(&mut before).await.unwrap();
+    }
+    all().run(&mut before).await.unwrap();
+    let chats: Vec<(u32, u32)> = sqlx::query_as("SELECT number, agent FROM chats ORDER BY number")
+        .fetch_all(&mut before)
+        .await
+        .unwrap();
+    assert_eq!(chats, [(1, 1), (2, 1)]);
+    let choices: Vec<(u32, u32, String, String)> =
+        sqlx::query_as("SELECT agent, chat, kind, model FROM model_choices ORDER BY chat")
+            .fetch_all(&mut before)
+            .await
+            .unwrap();
+    let strong = (1, 0, String::new(), "strong".to_owned());
+    assert_eq!(choices, [strong, (1, 2, "vision".to_owned(), "eyes".to_owned())]);
+}

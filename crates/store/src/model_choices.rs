@@ -1,18 +1,21 @@
-//! Which of the models in use answers first: in one chat, or in all chats of a workspace, for all that it is asked for or
+//! Which of the models in use answers first: in one chat, or in all chats of an agent, for all that it is asked for or
 //! for one kind of work.
 //!
 //! Promises: a choice changes the order alone. What the operator has put into no chain and not on offer is never asked,
 //! whoever chose it: who reads what people write is the operator's to say.
 
-use cloister_protocol::{ChatId, Level, WorkKind, WorkspaceId};
+use std::fmt;
+
+use cloister_protocol::{AgentId, ChatId, Level, WorkKind, WorkspaceId};
 
 use crate::actor::Actor;
 use crate::audit;
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
 use crate::model_kinds::join;
 use crate::models::{Model, Models};
 
-/// The number of no chat: the choice is for all of them.
+/// The number of no chat: the choice is for all of an agent.
 const ALL_CHATS: u32 = 0;
 /// The choice is for every kind of work.
 const EVERY_KIND: &str = "";
@@ -62,9 +65,67 @@ impl ChosenHere {
     }
 }
 
+/// What a model is chosen for.
+struct Choosing {
+    workspace: WorkspaceId,
+    chat: u32,
+    /// Whose chats, where it is for all of them; none: every agent's.
+    agent: Option<AgentId>,
+    kind: &'static str,
+}
+
+impl Choosing {
+    async fn take_back(&self, tx: &mut Tx) -> Result<(), StoreError> {
+        sqlx::query(
+            "DELETE FROM model_choices WHERE workspace_id = ?1 AND chat = ?2 AND kind = ?3 \
+             AND agent = coalesce(?4, agent)",
+        )
+        .bind(self.workspace.number())
+        .bind(self.chat)
+        .bind(self.kind)
+        .bind(self.agent.map(AgentId::number))
+        .execute(&mut *tx)
+        .await
+        .tried("take back the choice of a model")?;
+        Ok(())
+    }
+
+    /// A chat's choice is kept with the agent that answers in it.
+    async fn put(&self, tx: &mut Tx, model: &str) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO model_choices (workspace_id, agent, chat, kind, model) \
+             SELECT ?1, a.number, ?2, ?3, ?5 FROM \
+               (SELECT 1 AS number UNION SELECT number FROM agents WHERE workspace_id = ?1) a \
+             WHERE a.number = coalesce(?4, CASE WHEN ?2 = 0 THEN a.number ELSE coalesce( \
+               (SELECT c.agent FROM chats c WHERE c.workspace_id = ?1 AND c.number = ?2), 1) END)",
+        )
+        .bind(self.workspace.number())
+        .bind(self.chat)
+        .bind(self.kind)
+        .bind(self.agent.map(AgentId::number))
+        .bind(model)
+        .execute(&mut *tx)
+        .await
+        .tried("choose a model")?;
+        Ok(())
+    }
+}
+
+impl fmt::Display for Choosing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.workspace)?;
+        match (self.chat, self.agent) {
+            (ALL_CHATS, Some(agent)) if !agent.is_first() => write!(f, "all chats of {agent}")?,
+            (ALL_CHATS, _) => f.write_str("all chats")?,
+            (chat, _) => write!(f, "{}", ChatId::from_number(chat))?,
+        }
+        if self.kind == EVERY_KIND { Ok(()) } else { write!(f, ", for {}", self.kind) }
+    }
+}
+
 impl Models {
-    /// Chooses the model that answers first in a chat, or in all that have no choice of their own, for one kind of
-    /// work or for every one that has none; none takes the choice back.
+    /// Chooses the model that answers first in a chat, or in every chat of every agent that has no choice of its own,
+    /// for one kind of work or for every one that has none; none takes the choice back.
     pub async fn choose(
         &self,
         actor: &Actor,
@@ -72,32 +133,41 @@ impl Models {
         kind: Option<WorkKind>,
         model: Option<&str>,
     ) -> Result<(), StoreError> {
-        let number = chat.map_or(ALL_CHATS, ChatId::number);
-        let word = kind.map_or(EVERY_KIND, WorkKind::as_str);
+        let choosing = Choosing {
+            workspace,
+            chat: chat.map_or(ALL_CHATS, ChatId::number),
+            agent: None,
+            kind: kind.map_or(EVERY_KIND, WorkKind::as_str),
+        };
+        self.put_choice(actor, choosing, model).await
+    }
+
+    /// The same for all chats of one agent.
+    pub async fn choose_for_agent(
+        &self,
+        actor: &Actor,
+        (workspace, agent): (WorkspaceId, AgentId),
+        kind: Option<WorkKind>,
+        model: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let kind = kind.map_or(EVERY_KIND, WorkKind::as_str);
+        let choosing = Choosing { workspace, chat: ALL_CHATS, agent: Some(agent), kind };
+        self.put_choice(actor, choosing, model).await
+    }
+
+    async fn put_choice(
+        &self,
+        actor: &Actor,
+        choosing: Choosing,
+        model: Option<&str>,
+    ) -> Result<(), StoreError> {
         let mut tx = self.store.begin().await?;
-        sqlx::query("DELETE FROM model_choices WHERE workspace_id = ? AND chat = ? AND kind = ?")
-            .bind(workspace.number())
-            .bind(number)
-            .bind(word)
-            .execute(&mut *tx)
-            .await
-            .tried("take back the choice of a model")?;
+        choosing.take_back(&mut tx).await?;
         if let Some(model) = model {
-            sqlx::query(
-                "INSERT INTO model_choices (workspace_id, chat, kind, model) VALUES (?, ?, ?, ?)",
-            )
-            .bind(workspace.number())
-            .bind(number)
-            .bind(word)
-            .bind(model)
-            .execute(&mut *tx)
-            .await
-            .tried("choose a model")?;
+            choosing.put(&mut tx, model).await?;
         }
-        let place = chat.map_or_else(|| "all chats".to_owned(), |chat| chat.to_string());
-        let what = kind.map(|kind| format!(", for {kind}")).unwrap_or_default();
         let entry = audit::Entry::new(actor, "model.choose", model.unwrap_or("default"))
-            .with(format!("{workspace}: {place}{what}"));
+            .with(choosing.to_string());
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("choose a model")
     }
@@ -116,8 +186,8 @@ impl Models {
         &self,
         (workspace, chat): (WorkspaceId, ChatId),
     ) -> Result<ChosenHere, StoreError> {
-        let read = self.read_choices(workspace);
-        let choices = self.store.memory.model_choices.or_read(workspace, read).await?;
+        let read = self.read_choices(workspace, chat);
+        let choices = self.store.memory.model_choices.or_read((workspace, chat), read).await?;
         Ok(ChosenHere { chat, choices })
     }
 
@@ -139,13 +209,22 @@ impl Models {
         Ok(rows.into_iter().map(place).collect())
     }
 
-    async fn read_choices(&self, workspace: WorkspaceId) -> Result<Vec<ModelChoice>, StoreError> {
-        let rows: Vec<ChoiceRow> =
-            sqlx::query_as("SELECT chat, kind, model FROM model_choices WHERE workspace_id = ?")
-                .bind(workspace.number())
-                .fetch_all(self.store.reader())
-                .await
-                .tried("read the choices of models")?;
+    /// What was chosen for a chat, and for all of its agent.
+    async fn read_choices(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<Vec<ModelChoice>, StoreError> {
+        let rows: Vec<ChoiceRow> = sqlx::query_as(
+            "SELECT chat, kind, model FROM model_choices WHERE workspace_id = ?1 \
+             AND (chat = ?2 OR chat = 0 AND agent = coalesce( \
+               (SELECT c.agent FROM chats c WHERE c.workspace_id = ?1 AND c.number = ?2), 1))",
+        )
+        .bind(workspace.number())
+        .bind(chat.number())
+        .fetch_all(self.store.reader())
+        .await
+        .tried("read the choices of models")?;
         rows.into_iter().map(ChoiceRow::into_choice).collect()
     }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::db::Tx;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt};
 
 pub(crate) async fn answered<T: DeserializeOwned>(
@@ -16,6 +16,22 @@ pub(crate) async fn answered<T: DeserializeOwned>(
             .bind(scope)
             .bind(id)
             .fetch_optional(&mut *tx)
+            .await
+            .tried("look up a request")?;
+    reply.map(|json| serde_json::from_str(&json).map_err(|e| corrupt("reply", e))).transpose()
+}
+
+/// The same for who only wants to know.
+pub(crate) async fn known<T: DeserializeOwned>(
+    store: &Store,
+    scope: &str,
+    id: &str,
+) -> Result<Option<T>, StoreError> {
+    let reply: Option<String> =
+        sqlx::query_scalar("SELECT reply FROM requests WHERE scope = ? AND id = ?")
+            .bind(scope)
+            .bind(id)
+            .fetch_optional(store.reader())
             .await
             .tried("look up a request")?;
     reply.map(|json| serde_json::from_str(&json).map_err(|e| corrupt("reply", e))).transpose()

@@ -4,7 +4,7 @@ use cloister_protocol::{ChatId, UserId, WorkspaceId};
 
 use crate::actor::Actor;
 use crate::chats::Chats;
-use crate::chats::{self, Chat};
+use crate::chats::{self, Chat, NewChat};
 use crate::connectors::ConnectorId;
 use crate::conversations::{ConversationId, ConversationKind, last_place};
 use crate::error::{StoreError, Tried};
@@ -39,20 +39,20 @@ impl Chats {
         &self,
         actor: &Actor,
         workspace: WorkspaceId,
-        title: &str,
+        new: impl Into<NewChat<'_>>,
         key: &str,
         (connector, user): (ConnectorId, UserId),
     ) -> Result<Chat, StoreError> {
         let now = self.store.clock.now_ms();
         // The same scope as without a room: a message opens one chat, whatever became of its conversation.
-        let scope = format!("new-chat {workspace}");
+        let scope = chats::requests_of(workspace);
         let mut tx = self.store.begin().await?;
         if let Some(number) = requests::answered::<u32>(&mut tx, &scope, key).await? {
             // What is answered may have been written a moment ago: from here on it can be read.
             tx.commit().await.tried("make a chat with a room")?;
             return self.chat(workspace, ChatId::from_number(number)).await;
         }
-        let number = chats::insert_chat(&mut tx, actor, workspace, title, now).await?;
+        let number = chats::insert_chat(&mut tx, actor, workspace, new.into(), now).await?;
         sqlx::query(
             "INSERT INTO conversations (connector_id, workspace_id, chat, kind, user_id, \
              last_active_at, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",

@@ -3,6 +3,7 @@
 use cloister_protocol::link::{Cause, TaskReport};
 use cloister_protocol::{Attachment, ChatId, TaskId, TaskState, TurnId, UserId, WorkspaceId};
 
+use crate::contexts::ChatPlace;
 use crate::conversations;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
@@ -283,19 +284,20 @@ impl Tasks {
         rows.into_iter().map(Row::into_task).collect()
     }
 
-    /// The newest tasks of the chats of one context, newest first; none: the workspace as a whole.
-    pub async fn tasks_in_context(
+    /// The newest tasks of the chats that are where this is: of the same agent in the same context, newest first.
+    pub async fn tasks_in_place(
         &self,
         workspace: WorkspaceId,
-        context: Option<&str>,
+        place: &ChatPlace,
         count: u32,
     ) -> Result<Vec<Task>, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(select(
             "WHERE workspace_id = ?1 AND chat IN (SELECT number FROM chats WHERE workspace_id = ?1 \
-             AND coalesce(context, '') = ?2) ORDER BY id DESC LIMIT ?3",
+             AND coalesce(context, '') = ?2 AND agent = ?3) ORDER BY id DESC LIMIT ?4",
         ))
         .bind(workspace.number())
-        .bind(context.unwrap_or_default())
+        .bind(place.context.as_deref().unwrap_or_default())
+        .bind(place.agent.number())
         .bind(count)
         .fetch_all(self.store.reader())
         .await

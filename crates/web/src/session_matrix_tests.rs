@@ -204,6 +204,7 @@ impl Sessions {
             "{grant}" => "1".to_owned(),
             "{user}" => whose.user.name.to_string(),
             "{model}" => "x".to_owned(),
+            "{agent}" => "a1".to_owned(),
             "{turn}" => "t-1".to_owned(),
             "{file}" => "app.css".to_owned(),
             "{surface}" => "telegram".to_owned(),
@@ -226,7 +227,7 @@ impl Sessions {
         }
         let form = "answer=deny&digest=0&title=x&text=x&name=x&base_url=x&model=x&key=x\
                     &daily_usd=x&task_usd=x&quota_mb=x&role=x&confirm=x&kind=talk&models=x&offered=true\
-                    &temperature=1&effort=&window=&max_output=&prompt_usd=&completion_usd=";
+                    &temperature=1&effort=&window=&max_output=&prompt_usd=&completion_usd=&manner=x&removed=false";
         let mut request = request.body(Body::from(form)).unwrap();
         request.extensions_mut().insert(ConnectInfo(Peer(Some([192, 0, 2, 1].into()))));
         // Nobody is slowed down for what the calls before have tried.

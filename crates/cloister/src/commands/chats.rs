@@ -22,8 +22,8 @@ pub(super) async fn run(context: Context, command: Chats) -> Result<(), CliError
             let lines: Vec<Line> = client.get(&path).await?;
             return context.output.result(&lines, || transcript(&lines));
         }
-        Chats::New { user, title } => {
-            let change = ChatChange { title, ..ChatChange::default() };
+        Chats::New { user, title, agent } => {
+            let change = ChatChange { title, agent, ..ChatChange::default() };
             client.post(&path(&client, &user).await?, &change).await?
         }
         Chats::Rename { user, chat, title } => {
@@ -62,13 +62,20 @@ async fn change(
 }
 
 fn list(chats: &[ChatView]) -> String {
+    // Whose a chat is, is said where there are several agents.
+    let several = chats.iter().any(|chat| !chat.agent.is_first());
     let rows: Vec<Vec<String>> = chats
         .iter()
         .map(|chat| {
             let state = if chat.archived { "archived" } else { "" };
-            vec![chat.id.to_string(), chat.title.clone(), chat.created_at.clone(), state.to_owned()]
+            let agent = several.then(|| chat.agent.to_string());
+            let row = [chat.id.to_string(), chat.title.clone(), chat.created_at.clone()];
+            row.into_iter().chain(agent).chain([state.to_owned()]).collect()
         })
         .collect();
+    if several {
+        return table(&["CHAT", "TITLE", "CREATED", "AGENT", ""], &rows);
+    }
     table(&["CHAT", "TITLE", "CREATED", ""], &rows)
 }
 

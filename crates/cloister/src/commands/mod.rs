@@ -2,6 +2,7 @@
 
 pub(crate) mod address;
 mod admin;
+mod agent;
 mod ask;
 mod audit;
 mod budget;
@@ -139,6 +140,7 @@ pub(crate) async fn run(args: Args, output: Output) -> Result<ExitCode, CliError
         Command::Chat(chat) => return chat::run(context, chat).await,
         Command::Init(init) => init::run(context, init).await?,
         Command::Chats(chats) => chats::run(context, chats).await?,
+        Command::Agent(agent) => agent::run(context, agent).await?,
         Command::Invite(invite) => invite::run(context, invite).await?,
         Command::User(user) => user::run(context, user).await?,
         Command::Role(role) => role::run(context, role).await?,

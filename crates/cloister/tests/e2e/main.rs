@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod admin_mtls;
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod asking;
 #[cfg(test)]
 mod audit;

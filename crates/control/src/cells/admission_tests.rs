@@ -1,4 +1,4 @@
-//! Every request of a cell, from each part of it, about what is its own, in another chat, in another context
+//! Every request of a cell, from each part of it, about what is its own, in another chat, of another agent, in another context
 //! and in another workspace: really carried out over a link, and compared with the reviewed matrix.
 
 use cloister_protocol::admin::ContextChange;
@@ -7,6 +7,7 @@ use cloister_protocol::{
     AgentFrame, End, TaskState, TextChunk, ToolCall, ToolResult, TurnId, Update, Usage,
 };
 use cloister_store::Actor;
+use cloister_store::chats::NewChat;
 use cloister_store::lobbies::Thread;
 use cloister_store::tasks::NewTask;
 use cloister_store::users::User;
@@ -14,6 +15,7 @@ use cloister_testkit::rows;
 use tokio::sync::broadcast::Receiver;
 
 use super::*;
+use crate::agents::NewAgent;
 use crate::cells::Poke;
 use crate::control::Control;
 use crate::hub::Said;
@@ -74,12 +76,17 @@ impl Scene {
             .await
             .unwrap();
         let board = chat_of("board").await;
+        let (root, nora) = (Actor::person("test"), NewAgent { name: "Nora", manner: "" });
+        let nora = world.control.chats().agents().add(&root, club, nora, None).await.unwrap();
+        let new = NewChat { title: "theirs", agent: nora.id, context: Some("reading") };
+        let theirs = world.store().chats().new_chat(&root, club, new, None).await.unwrap().id;
         let bob = world.bob.clone();
         let ada = world.ada.clone();
         let mut places = Vec::new();
         for (chat, person) in [
             ((club, own), &bob),
             ((club, beside), &bob),
+            ((club, theirs), &bob),
             ((club, board), &bob),
             ((ada.workspace, C1), &ada),
         ] {
@@ -144,7 +151,7 @@ impl Scene {
 
     /// Ends what a case left behind: executors are few.
     async fn clear_away(&self) {
-        for workspace in [self.places[0].chat.0, self.places[3].chat.0] {
+        for workspace in [self.places[0].chat.0, self.places[4].chat.0] {
             self.control()
                 .tasks()
                 .cancel_tasks(&Actor::person("the test"), workspace, None)
@@ -308,7 +315,7 @@ async fn coordinator_gets(scene: &mut Scene, kind: CellRequest, place: usize) ->
     let at = scene.places[place].chat;
     let Some(mut frame) = frame(kind, at, &turn, task, &own) else { panic!("{kind:?}") };
     if let Uplink::Request(Request { ask: Asked::SendFile { path, .. }, .. }) = &mut frame
-        && place == 3
+        && place == 4
     {
         *path = format!("/workspace/../{}/chats/{}/files/treasure.txt", at.0, at.1);
     }
@@ -377,7 +384,7 @@ async fn executor_gets(scene: &mut Scene, kind: CellRequest, place: usize) -> bo
         if let Asked::SendFile { path, .. } = &mut request.ask {
             *path = match place {
                 0 => "treasure.txt".to_owned(),
-                3 => format!("/workspaces/{}/chats/{}/files/treasure.txt", at.0, at.1),
+                4 => format!("/workspaces/{}/chats/{}/files/treasure.txt", at.0, at.1),
                 _ => format!("../../{}/files/treasure.txt", at.1),
             };
         }
@@ -494,12 +501,12 @@ async fn every_request_reaches_as_far_as_the_reviewed_matrix_says() {
     assert_eq!(reviewed, text, "`make matrix` writes it; review what changed");
 }
 
-/// Issue 13, point 6: a list shows the tasks of the context that the chat is in, and no others.
+/// Issue 13, point 6: a list shows the tasks of the context that the chat is in and of its agent, and no others.
 #[tokio::test]
 async fn a_list_shows_the_tasks_of_its_own_context() {
     let mut scene = Scene::new().await;
     let mut ids = Vec::new();
-    for place in 0..4 {
+    for place in 0..5 {
         ids.push(scene.task(place).await);
     }
     let own = scene.fence.clone();

@@ -57,9 +57,8 @@ async fn try_answer(
         Asked::Delegate { .. } => delegate(control, admitted, request).await,
         Asked::ListTasks => {
             let store = control.store();
-            let context = store.chats().context_of_chat(chat.0, chat.1).await?;
-            let tasks =
-                store.tasks().tasks_in_context(chat.0, context.as_deref(), LISTED_TASKS).await?;
+            let place = store.chats().place_of_chat(chat.0, chat.1).await?;
+            let tasks = store.tasks().tasks_in_place(chat.0, &place, LISTED_TASKS).await?;
             Ok(tell_tasks(control, chat, &tasks).await?)
         }
         Asked::ShowTask { .. } => {

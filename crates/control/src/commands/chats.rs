@@ -3,17 +3,19 @@
 use cloister_policy::engine::{ChatCall, Request, WorkspaceCall};
 use cloister_protocol::{ChatId, TurnId, WorkspaceId};
 use cloister_store::Actor;
-use cloister_store::chats::Chat;
+use cloister_store::chats::{Chat, NewChat};
 use cloister_store::connectors::ConnectorId;
 use cloister_store::conversations::ConversationKind;
 use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::listing::{FoundWords, ListedChat};
 use cloister_store::tasks::Task;
 use cloister_words::noted;
+use ref_cast::RefCast;
 
 use super::Verb;
 use super::run::who;
 use super::run::{Here, line};
+use crate::agents::{AgentError, Agents};
 use crate::commands::{CommandError, CommandRefusal};
 use crate::control::part;
 use crate::error::Fault;
@@ -42,6 +44,11 @@ part! {
 }
 
 impl Chats {
+    /// The agents that chats are with.
+    pub fn agents(&self) -> &Agents {
+        Agents::ref_cast(&self.control)
+    }
+
     /// The first chat of a workspace exists from its first use.
     pub async fn ensure_first_chat(
         &self,
@@ -100,10 +107,10 @@ impl Chats {
         &self,
         actor: &Actor,
         workspace: WorkspaceId,
-        title: &str,
+        new: impl Into<NewChat<'_>>,
         key: Option<&str>,
     ) -> Result<Chat, Fault> {
-        let chat = self.control.store().chats().new_chat(actor, workspace, title, key).await?;
+        let chat = self.control.store().chats().new_chat(actor, workspace, new, key).await?;
         self.control.surfaces().chats_changed();
         Ok(chat)
     }
@@ -121,16 +128,20 @@ impl Chats {
         Ok(chat)
     }
 
-    /// Puts a chat away or takes it out again; what shows it is to show that.
+    /// Puts a chat away or takes it out again, unless its agent is removed; what shows it is to show that.
     pub async fn archive_chat(
         &self,
         actor: &Actor,
         workspace: WorkspaceId,
         chat: ChatId,
         archived: bool,
-    ) -> Result<Chat, Fault> {
-        let chat =
-            self.control.store().chats().archive_chat(actor, workspace, chat, archived).await?;
+    ) -> Result<Chat, AgentError> {
+        if !archived {
+            self.agents().require_answers(workspace, chat).await?;
+        }
+        let store = self.control.store().chats();
+        let done = store.archive_chat(actor, workspace, chat, archived).await;
+        let chat = done.map_err(Fault::from)?;
         self.control.surfaces().chats_changed();
         Ok(chat)
     }
@@ -142,6 +153,18 @@ impl Chats {
         here: &Here,
         rest: &str,
     ) -> Result<String, CommandError> {
+        let agent = self.agents().of_new_chats_from(row.workspace, row.chat).await?;
+        let title = &title(rest);
+        self.open_chat(row, here, NewChat { title, agent: agent.id, context: None }).await
+    }
+
+    /// Makes a chat and shows it to who asked, as chats are shown there. A message opens one.
+    pub(super) async fn open_chat(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        new: NewChat<'_>,
+    ) -> Result<String, CommandError> {
         self.administers_if_shared(
             here,
             noted!(
@@ -150,26 +173,19 @@ impl Chats {
         )?;
         let key = row.id.to_string();
         let Some(conversation) = &here.conversation else {
-            let chat = self.new_chat(&who(row), row.workspace, &title(rest), Some(&key)).await?;
+            let chat = self.new_chat(&who(row), row.workspace, new, Some(&key)).await?;
             return Ok(format!("{} is open.", chat.id));
         };
         let shows = self.shows_chats(here).await?;
+        let (chats, actor) = (self.control.store().chats(), who(row));
         let chat = match shows {
             Shows::One => {
                 let lobby = conversation.id;
-                self.control
-                    .store()
-                    .chats()
-                    .new_chat_in_lobby(&who(row), row.workspace, &title(rest), &key, lobby)
-                    .await?
+                chats.new_chat_in_lobby(&actor, row.workspace, new, &key, lobby).await?
             }
             Shows::Rooms | Shows::Topics => {
                 let room = (conversation.connector, here.by);
-                self.control
-                    .store()
-                    .chats()
-                    .new_chat_with_room(&who(row), row.workspace, &title(rest), &key, room)
-                    .await?
+                chats.new_chat_with_room(&actor, row.workspace, new, &key, room).await?
             }
             Shows::Threads => {
                 return Err(CommandRefusal::ChatsAreThreads.into());
@@ -326,8 +342,12 @@ impl Chats {
     /// shown by then. The command itself says so later, and does nothing twice.
     pub(crate) async fn turn_lobby_now(&self, row: &InboxItem) -> Result<(), CommandError> {
         let Some(typed) = super::of(row) else { return Ok(()) };
-        let turns = matches!(typed.verb, Some(Verb::New))
-            || matches!(typed.verb, Some(Verb::Chats)) && !typed.rest.is_empty();
+        let turns = match typed.verb {
+            Some(Verb::New) => true,
+            Some(Verb::Chats) => !typed.rest.is_empty(),
+            Some(Verb::Agent) => super::agents::goes_somewhere(&typed.rest),
+            Some(_) | None => false,
+        };
         if !turns || row.conversation.is_none() || row.state == InboxState::Answered {
             return Ok(());
         }
@@ -421,7 +441,8 @@ impl Chats {
             });
             let on: Vec<String> = on.collect();
             let on = if on.is_empty() { String::new() } else { format!(" [{}]", on.join("; ")) };
-            line(&mut text, &format!("{} {}{on}{here}", chat.id, chat.title));
+            let title = self.agents().title_of(row.workspace, chat).await?;
+            line(&mut text, &format!("{} {title}{on}{here}", chat.id));
         }
         let away = chats.iter().filter(|chat| chat.archived);
         let away = away.filter(|chat| !here.is_shared() || chat.id == row.chat);
@@ -464,7 +485,7 @@ impl Chats {
 }
 
 /// A chat by its number and name.
-fn named(chat: &Chat) -> String {
+pub(super) fn named(chat: &Chat) -> String {
     match chat.title.as_str() {
         "" => chat.id.to_string(),
         title => format!("{} “{title}”", chat.id),

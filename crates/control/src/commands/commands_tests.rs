@@ -585,5 +585,7 @@ async fn a_community_is_shared_over_the_agent_socket_too() {
     own.gets("/new mine").await;
 }
 
+#[path = "agents_tests.rs"]
+mod agents;
 #[path = "models_tests.rs"]
 mod models;

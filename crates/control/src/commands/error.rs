@@ -30,6 +30,7 @@ pub enum CommandRefusal {
     TaskWhat,
     NoModel { usable: String },
     ModelWhat,
+    AgentWhat,
     NoLanguage { error: ParseLanguageError },
 }
 
@@ -54,6 +55,7 @@ impl Refusal for CommandRefusal {
             | Self::StopWhat
             | Self::TaskWhat
             | Self::ModelWhat
+            | Self::AgentWhat
             | Self::NoLanguage { .. } => ErrorCode::BadRequest,
         }
     }
@@ -95,6 +97,7 @@ impl Refusal for CommandRefusal {
             Self::TaskWhat => say!(to, "say what is to be done, or which task to show"),
             Self::NoModel { .. } => say!(to, "there is no such model to choose here"),
             Self::ModelWhat => say!(to, "say one model, and nothing behind it but `always`"),
+            Self::AgentWhat => say!(to, "say one name, without spaces"),
             Self::NoLanguage { error } => say!(
                 to,
                 "{said} is not a language that is spoken here",
@@ -134,6 +137,7 @@ impl Refusal for CommandRefusal {
             Self::StopWhat => say!(to, "to stop your own tasks: /cancel"),
             Self::NoModel { usable } => say!(to, "choose from: {usable}", usable = usable),
             Self::ModelWhat => say!(to, "/model shows which there are"),
+            Self::AgentWhat => say!(to, "such as /agent new Nora, who looks after my garden"),
             Self::TaskWhat => say!(to, "such as /task sort the photos, or /task T1"),
             Self::NoLanguage { .. } => say!(to, "such as /language de; there are en, de and ru"),
             Self::NoTitle { .. } | Self::NothingWaits | Self::NoAmount { .. } => return None,

@@ -2,6 +2,7 @@
 //! these, with `/` or `!`.
 
 mod about;
+mod agents;
 mod chats;
 mod deciding;
 mod error;
@@ -52,6 +53,7 @@ pub(crate) enum Verb {
     Clear,
     Context,
     Model,
+    Agent,
     Approve,
     Deny,
     Approvals,
@@ -105,7 +107,8 @@ impl Verb {
             | Self::Archive
             | Self::Clear
             | Self::Context
-            | Self::Model => Group::Chats,
+            | Self::Model
+            | Self::Agent => Group::Chats,
             Self::Status | Self::Tasks | Self::Task | Self::Cancel | Self::Retry => Group::Work,
             Self::Approve | Self::Deny | Self::Approvals | Self::Grants | Self::Revoke => {
                 Group::Questions
@@ -141,6 +144,7 @@ impl Verb {
             | Self::Clear
             | Self::Context
             | Self::Model
+            | Self::Agent
             | Self::Budget
             | Self::Allow
             | Self::Network
@@ -200,6 +204,12 @@ pub const COMMANDS: &[Command] = &[
         "/model [NAME | default] [always]",
         noted!("which model answers in this chat, or choose another for it or for all"),
         Verb::Model,
+    ),
+    row(
+        "agent",
+        "/agent [NAME | new NAME [what it is] | rename [NAME] NAME | rm NAME [undo]]",
+        noted!("which agents you have; go to one, make, rename or remove one"),
+        Verb::Agent,
     ),
     row("status", "/status", noted!("what is going on"), Verb::Status),
     row("tasks", "/tasks", noted!("the tasks of this workspace"), Verb::Tasks),

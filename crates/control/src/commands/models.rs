@@ -67,10 +67,23 @@ impl Commands {
         if chosen.is_none() && name != DEFAULT {
             return Err(CommandRefusal::NoModel { usable: usable.join(", ") }.into());
         }
-        let place = (row.workspace, (!always).then_some(row.chat));
-        let chosen = chosen.map(String::as_str);
-        self.control.store().models().choose(&who(row), place, kind, chosen).await?;
-        Ok(chosen_words(here.to, chosen, ChoiceReach { always, kind }))
+        let (chosen, models) = (chosen.map(String::as_str), self.control.store().models());
+        let words = chosen_words(here.to, chosen, ChoiceReach { always, kind });
+        if !always {
+            let place = (row.workspace, Some(row.chat));
+            models.choose(&who(row), place, kind, chosen).await?;
+            return Ok(words);
+        }
+        let agent = self.control.store().chats().agent_of_chat(row.workspace, row.chat).await?;
+        models.choose_for_agent(&who(row), (row.workspace, agent), kind, chosen).await?;
+        let agents = self.control.chats().agents();
+        Ok(match agents.one_of_several(row.workspace, agent, here.to).await? {
+            Some(agent) => {
+                let whose = say!(here.to, "That is for chats with {agent}.", agent);
+                format!("{words} {whose}")
+            }
+            None => words,
+        })
     }
 
     async fn show_model(&self, row: &InboxItem, here: &Here) -> Result<String, Fault> {

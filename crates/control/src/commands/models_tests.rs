@@ -3,7 +3,7 @@ use cloister_store::models::{KeyRef, Model};
 
 use super::*;
 
-async fn using(world: &World, names: &[&str]) {
+pub(super) async fn using(world: &World, names: &[&str]) {
     let actor = Actor::person("test");
     for name in names {
         let model = Model {
@@ -31,7 +31,7 @@ async fn set_in_use(world: &World, names: &[&str]) {
 }
 
 /// Who answers first there.
-async fn first(world: &World, chat: (cloister_protocol::WorkspaceId, ChatId)) -> String {
+pub(super) async fn first(world: &World, chat: (cloister_protocol::WorkspaceId, ChatId)) -> String {
     let chain =
         world.store().models().chain_for(chat, Level::Coordinator, WorkKind::Talk).await.unwrap();
     chain.first().unwrap().name.clone()

@@ -29,6 +29,7 @@ impl Commands {
             verb,
             Verb::Start
                 | Verb::Chats
+                | Verb::Agent
                 | Verb::Settings
                 | Verb::Status
                 | Verb::Tasks
@@ -50,6 +51,7 @@ impl Commands {
                 Button::command("Help", "/help"),
             ],
             Verb::Chats => self.chat_buttons(row, &here).await?,
+            Verb::Agent => self.agents().agent_buttons(row, &here).await?,
             Verb::Settings => settings_buttons(&here),
             Verb::Status => {
                 let mut buttons = self.task_buttons(row, &here).await?;
@@ -137,7 +139,7 @@ fn settings_buttons(here: &Here) -> Vec<Button> {
 }
 
 /// A number and what of a title fits on a button.
-fn label(id: &str, title: &str) -> String {
+pub(super) fn label(id: &str, title: &str) -> String {
     let title: String = title.chars().filter(|c| !c.is_control()).collect();
     match title.trim() {
         "" => id.to_owned(),

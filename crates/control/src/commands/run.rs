@@ -132,6 +132,7 @@ impl Commands {
             Verb::Pair => self.pair(here).await,
             Verb::Context => Ok(self.context(row, here).await?),
             Verb::Model => self.model_command(row, here, rest).await,
+            Verb::Agent => self.agents().agent_command(row, here, rest).await,
             Verb::Status => Ok(self.status(row, here).await?),
             Verb::Tasks => Ok(self.list_tasks(row, here).await?),
             Verb::Task => self.task_command(row, here, rest).await,
@@ -215,7 +216,8 @@ impl Commands {
             Verb::Cancel => chat(ChatCall::CancelTask),
             Verb::Retry => chat(ChatCall::RetryTask),
             Verb::New => workspace(WorkspaceCall::CreateChat),
-            Verb::Chats => workspace(WorkspaceCall::ListChats),
+            // What is to change is decided where it is known what.
+            Verb::Chats | Verb::Agent => workspace(WorkspaceCall::ListChats),
             Verb::Rename | Verb::Archive | Verb::Clear => chat(ChatCall::Change),
             // Choosing one is decided where it is known for how much.
             Verb::Context | Verb::Model => chat(ChatCall::Read),

@@ -31,6 +31,8 @@ pub enum ConfigRefusal {
     IdentityUnreadable { name: &'static str, reason: &'static str },
     #[error("an agent's name has at most {MAX_NAME_CHARS} letters on one line, and no markup")]
     NoAgentName,
+    #[error("there is an agent {name:?} already")]
+    AgentNameTaken { name: String },
     #[error("{name} would have {bytes} bytes; the agent reads {MAX_BYTES}")]
     IdentityTooLong { name: &'static str, bytes: usize },
 }
@@ -40,7 +42,9 @@ impl Refusal for ConfigRefusal {
         match self {
             Self::Version(VersionError::None(_)) => ErrorCode::NotFound,
             Self::TooLarge { .. } | Self::IdentityTooLong { .. } => ErrorCode::TooLarge,
-            Self::SettingsThen { .. } | Self::IdentityChanged => ErrorCode::Conflict,
+            Self::SettingsThen { .. } | Self::IdentityChanged | Self::AgentNameTaken { .. } => {
+                ErrorCode::Conflict
+            }
             Self::Version(VersionError::Several(_))
             | Self::PoliciesTried { .. }
             | Self::Policies(_)
@@ -64,6 +68,7 @@ impl Refusal for ConfigRefusal {
                  `cloister policy explain executor anna fetch_writing domain:api.example.org --untrusted`"
             }
             Self::IdentityChanged => "Look at what they say now, and save again.",
+            Self::AgentNameTaken { .. } => "Choose another name.",
             Self::IdentityUnreadable { .. } => "Change it by hand, or ask the agent to shorten it.",
             Self::IdentityTooLong { .. } => "Make it shorter.",
             Self::Version(VersionError::Several(_))

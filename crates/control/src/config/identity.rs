@@ -7,14 +7,17 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
-use cloister_protocol::WorkspaceId;
 use cloister_protocol::admin::{Identity, IdentityChange};
+use cloister_protocol::{AgentId, WorkspaceId};
 use cloister_store::Actor;
+use cloister_store::agents::Agent;
+use cloister_store::listing::folded;
 use cloister_store::tokens::token_hash;
 
 use crate::config::{Config, ConfigError, ConfigRefusal, ConfigScope};
 use crate::error::Fault;
 use crate::files::{FileError, RelPath, Tree, is_invisible};
+use crate::layout::document_of;
 
 const SOUL: &str = "SOUL.md";
 const USER: &str = "USER.md";
@@ -46,6 +49,67 @@ impl Config {
         (!identity.agent_name.is_empty()).then_some(identity.agent_name)
     }
 
+    /// What the first agent's `SOUL.md` says, or that of another: how it should be, and what stands for exactly that.
+    pub fn soul(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+    ) -> Result<(String, String), ConfigError> {
+        let text = read(&self.workspace_tree(workspace)?, &document_of(agent, SOUL))?;
+        Ok((split_soul(&text).1, token_hash(&text)))
+    }
+
+    pub(crate) fn has_soul(
+        &self,
+        workspace: WorkspaceId,
+        agent: AgentId,
+    ) -> Result<bool, ConfigError> {
+        let path = RelPath::parse(&document_of(agent, SOUL))?;
+        match self.workspace_tree(workspace)?.read(&path) {
+            Ok(_) => Ok(true),
+            Err(FileError::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes an agent's name and how it should be into its `SOUL.md`; without the latter, that stays.
+    pub(crate) async fn write_soul(
+        &self,
+        actor: &Actor,
+        (workspace, agent): (WorkspaceId, AgentId),
+        name: &str,
+        manner: Option<&str>,
+    ) -> Result<(), ConfigError> {
+        let there;
+        let manner = match manner {
+            Some(manner) => manner,
+            None => {
+                there = self.soul(workspace, agent)?.0;
+                &there
+            }
+        };
+        let path = format!("{workspace}/{}", document_of(agent, SOUL));
+        let text = soul_text(name, manner)?;
+        let files = BTreeMap::from([(path, Some(text.into_bytes()))]);
+        let (scope, why) = (ConfigScope::Workspace(workspace), "Who the agent is");
+        self.change_config(actor, scope, files, why).await.map(drop)
+    }
+
+    /// Changes how an agent should be, unless its `SOUL.md` says something else than was seen.
+    pub async fn change_soul(
+        &self,
+        actor: &Actor,
+        (workspace, agent): (WorkspaceId, AgentId),
+        name: &str,
+        (manner, seen): (&str, Option<&str>),
+    ) -> Result<(), ConfigError> {
+        let now = self.soul(workspace, agent)?.1;
+        if seen.is_some_and(|seen| seen != now) {
+            return Err(ConfigRefusal::IdentityChanged.into());
+        }
+        self.write_soul(actor, (workspace, agent), name, Some(manner)).await
+    }
+
     /// Writes what was changed; the rest stays.
     pub async fn write_identity(
         &self,
@@ -61,14 +125,12 @@ impl Config {
             Some(name) => checked_name(name)?,
             None => now.agent_name.clone(),
         };
+        if agent_name != now.agent_name {
+            self.require_no_other(workspace, &agent_name).await?;
+        }
         let manner = change.manner.as_deref().unwrap_or(&now.manner).trim();
         let about = change.about.as_deref().unwrap_or(&now.about).trim();
-        let named = if agent_name.is_empty() {
-            String::new()
-        } else {
-            format!("{NAME_BEFORE}{agent_name}.\n\n")
-        };
-        let soul = document(SOUL, &format!("{SOUL_TITLE}\n\n{named}{manner}"))?;
+        let soul = soul_text(&agent_name, manner)?;
         let user = document(USER, &format!("{USER_TITLE}\n\n{about}"))?;
         let soul_changes = agent_name != now.agent_name || manner != now.manner;
         let documents = [(SOUL, soul, soul_changes), (USER, user, about != now.about)];
@@ -85,6 +147,20 @@ impl Config {
         self.identity(workspace)
     }
 
+    /// Refuses the first agent a name that another one has.
+    async fn require_no_other(
+        &self,
+        workspace: WorkspaceId,
+        name: &str,
+    ) -> Result<(), ConfigError> {
+        let others = self.control.store().agents().of(workspace).await.map_err(Fault::from)?;
+        let taken = |other: &Agent| !other.removed && folded(&other.name) == folded(name);
+        if others.iter().any(taken) {
+            return Err(ConfigRefusal::AgentNameTaken { name: name.to_owned() }.into());
+        }
+        Ok(())
+    }
+
     fn workspace_tree(&self, workspace: WorkspaceId) -> Result<Tree, Fault> {
         self.control
             .layout()
@@ -95,8 +171,10 @@ impl Config {
 
 /// The text of a file, or what it starts with. One that can't be shown whole is an error: it would
 /// be lost when it is written.
-fn read(tree: &Tree, name: &'static str) -> Result<String, ConfigError> {
-    let file = match tree.read(&RelPath::parse(name)?) {
+fn read(tree: &Tree, path: &str) -> Result<String, ConfigError> {
+    let path = RelPath::parse(path)?;
+    let name = if path.file_name() == USER { USER } else { SOUL };
+    let file = match tree.read(&path) {
         Ok(file) => file,
         Err(FileError::NotFound { .. }) => return Ok(crate::layout::initial_text(name).to_owned()),
         Err(error) => return Err(error.into()),
@@ -127,6 +205,11 @@ fn split_soul(text: &str) -> (String, String) {
         Some(Ok(name)) if !name.is_empty() => (name, rest.trim().to_owned()),
         Some(_) | None => (String::new(), body.to_owned()),
     }
+}
+
+fn soul_text(name: &str, manner: &str) -> Result<String, ConfigRefusal> {
+    let named = if name.is_empty() { String::new() } else { format!("{NAME_BEFORE}{name}.\n\n") };
+    document(SOUL, &format!("{SOUL_TITLE}\n\n{named}{}", manner.trim()))
 }
 
 fn checked_name(name: &str) -> Result<String, ConfigRefusal> {

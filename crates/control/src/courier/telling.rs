@@ -131,7 +131,10 @@ impl Worker {
             return Ok(None);
         }
         Ok(match self.control.store().chats().chat(workspace, chat).await {
-            Ok(found) => Some(Heading::of(chat, &found.title)),
+            Ok(found) => {
+                let title = self.control.chats().agents().title_of(workspace, &found).await?;
+                Some(Heading::of(chat, &title))
+            }
             Err(StoreError::NotFound { .. }) => Some(Heading::of(chat, "")),
             Err(error) => return Err(error.into()),
         })

@@ -4,6 +4,7 @@
 //! code. Faults pass everywhere.
 
 use super::Failed;
+use crate::agents::AgentRefusal;
 use crate::cells::CellRefusal;
 use crate::commands::CommandRefusal;
 use crate::config::ConfigRefusal;
@@ -33,8 +34,10 @@ macro_rules! asks {
 }
 
 asks! {
+    AgentRefusal: ConfigRefusal;
     CellRefusal: CommandRefusal, EgressRefusal, GateRefusal, PeopleRefusal, TaskRefusal;
-    CommandRefusal: CellRefusal, EgressRefusal, GateRefusal, PeopleRefusal, StopRefusal, SurfaceRefusal, TaskRefusal;
+    CommandRefusal: AgentRefusal, CellRefusal, EgressRefusal, GateRefusal, PeopleRefusal, StopRefusal, SurfaceRefusal,
+        TaskRefusal;
     GateRefusal: CellRefusal, ConfigRefusal, PeopleRefusal, TaskRefusal;
     InboxRefusal: CommandRefusal, PeopleRefusal;
     PeopleRefusal: SurfaceRefusal;

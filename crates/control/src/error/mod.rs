@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use cloister_protocol::{ErrorBody, ErrorCode, Language, with_causes};
 
+use crate::agents::AgentRefusal;
 use crate::audit::AuditRefusal;
 use crate::cells::CellRefusal;
 use crate::commands::CommandRefusal;
@@ -38,6 +39,8 @@ pub enum ControlError {
     Fault(#[from] Fault),
     #[error(transparent)]
     Around(RefusedAround),
+    #[error(transparent)]
+    Agent(#[from] AgentRefusal),
     #[error(transparent)]
     Audit(#[from] AuditRefusal),
     #[error(transparent)]
@@ -96,6 +99,7 @@ impl ControlError {
         match self {
             Self::Fault(fault) => Err(fault),
             Self::Around(refusal) => Ok(refusal),
+            Self::Agent(refusal) => Ok(refusal),
             Self::Audit(refusal) => Ok(refusal),
             Self::Cell(refusal) => Ok(refusal),
             Self::Command(refusal) => Ok(refusal),

@@ -23,6 +23,7 @@ use crate::config::{VersionedChange, unified};
 use crate::error::Fault;
 use crate::files::{FileError, RelPath};
 use crate::gates::{GateError, GateRefusal, Gates};
+use crate::layout::document_of;
 
 /// The longest text of one such file.
 pub(super) const MAX_TEXT_BYTES: usize = 64 << 10;
@@ -144,14 +145,19 @@ impl Gates {
         proposer: Proposer,
         proposing: &Proposing<'_>,
     ) -> Result<Proposed, GateError> {
-        let path = checked_path(proposing.what, proposing.path)?;
+        let named = checked_path(proposing.what, proposing.path)?;
         check_text(proposing.text)?;
-        let now = self.current_text(proposer.workspace, &path)?;
+        let (workspace, chat) = (proposer.workspace, proposer.cell.chat);
+        let agent = self.control.store().chats().agent_of_chat(workspace, chat).await?;
+        // What it calls its own is where its agent's documents are.
+        let path = RelPath::parse(&document_of(agent, named.as_str()))?;
+        let now = self.current_text(workspace, &path)?;
+        let done = || Proposed::Kept { path: named.as_str().to_owned() };
         if now.as_deref() == Some(proposing.text) {
-            return Ok(Proposed::Kept { path: path.as_str().to_owned() });
+            return Ok(done());
         }
         let what = proposing.what;
-        let sink = match added(path.as_str(), now.as_deref(), proposing.text) {
+        let sink = match added(named.as_str(), now.as_deref(), proposing.text) {
             Some(text) => Sink::Write { what, text },
             None => Sink::Rewrite { what },
         };
@@ -177,7 +183,7 @@ impl Gates {
                     if let Some(allowed) = allowed {
                         self.apply_proposal(allowed).await?;
                     }
-                    Ok(Proposed::Kept { path: kept.path })
+                    Ok(done())
                 }
             },
             Judged::Pass(cleared) => {
@@ -188,10 +194,9 @@ impl Gates {
                     Err(ended) => return Ok(Proposed::Refused(ended.to_string())),
                 };
                 let actor = self.control.accounts().acting(proposer.person).await?;
-                let path = kept.path.clone();
                 let by = WrittenBy::Agent { leave: recorded, actor };
-                self.write_kept(proposer.workspace, kept, by).await?;
-                Ok(Proposed::Kept { path })
+                self.write_kept(workspace, kept, by).await?;
+                Ok(done())
             }
         }
     }

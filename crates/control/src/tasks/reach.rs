@@ -102,7 +102,7 @@ impl Tasks {
     }
 
     /// How far a chat is from another, by the control plane's records. Chats of one context are read by the
-    /// same people.
+    /// same people, and by one agent alone.
     pub(crate) async fn distance(
         &self,
         from: (WorkspaceId, ChatId),
@@ -115,9 +115,15 @@ impl Tasks {
             return Ok(Distance::OtherWorkspace);
         }
         let store = self.control.store();
-        let context = store.chats().context_of_chat(from.0, from.1).await?;
-        let same = store.chats().context_of_chat(to.0, to.1).await? == context;
-        Ok(if same { Distance::OtherChat } else { Distance::OtherContext })
+        let here = store.chats().place_of_chat(from.0, from.1).await?;
+        let there = store.chats().place_of_chat(to.0, to.1).await?;
+        Ok(if here.context != there.context {
+            Distance::OtherContext
+        } else if here.agent != there.agent {
+            Distance::OtherAgent
+        } else {
+            Distance::OtherChat
+        })
     }
 
     async fn known_task(&self, id: TaskId) -> Result<Task, TaskError> {

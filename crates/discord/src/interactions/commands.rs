@@ -14,7 +14,7 @@ use crate::outgoing::Origin;
 use crate::wire::{Account, Interaction};
 
 /// Commands whose answers are for who gave them, where others read along: what is theirs, and what would be noise.
-const PRIVATE: [&str; 15] = [
+const PRIVATE: [&str; 16] = [
     "start",
     "help",
     "settings",
@@ -22,6 +22,7 @@ const PRIVATE: [&str; 15] = [
     "pair",
     "chats",
     "context",
+    "agent",
     "approvals",
     "grants",
     "budget",

@@ -1,5 +1,6 @@
 //! The admin API's types: what the CLI and the control plane say to each other.
 
+mod agents;
 mod audit;
 pub mod clients;
 mod config;
@@ -15,11 +16,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::frames::{Answer, TaskState};
-use crate::ids::{ApprovalId, ChatId, TaskId, UserName, WorkspaceId};
+use crate::ids::{AgentId, ApprovalId, ChatId, TaskId, UserName, WorkspaceId};
 use crate::kind::WorkKind;
 use crate::link::Step;
 use crate::model::{Effort, ModelProfile, ModelSettings};
 
+pub use agents::{AgentChange, AgentDetail, AgentView, NewAgent};
 pub use audit::{
     AuditEntryProof, AuditEntryView, AuditExportPart, AuditFinding, AuditQuery, AuditRedacted,
     AuditRedaction, AuditReport,
@@ -377,6 +379,9 @@ pub struct ChatView {
     pub title: String,
     pub archived: bool,
     pub created_at: String,
+    /// Which agent answers in it.
+    #[serde(default, skip_serializing_if = "AgentId::is_first")]
+    pub agent: AgentId,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -389,6 +394,9 @@ pub struct ChatChange {
     /// Forget the conversation.
     #[serde(default)]
     pub clear: bool,
+    /// Of a chat that is made: which agent answers in it, by name or id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

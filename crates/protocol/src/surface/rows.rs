@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatId, UserId, WorkspaceId};
+use crate::{AgentId, ChatId, UserId, WorkspaceId};
 
 /// A number that the control plane gave; it is one of its own rows.
 macro_rules! row_id {
@@ -128,6 +128,9 @@ pub struct Chat {
     pub title: String,
     pub archived: bool,
     pub created_at: i64,
+    /// Which agent of its workspace answers in it.
+    #[serde(default, skip_serializing_if = "AgentId::is_first")]
+    pub agent: AgentId,
 }
 
 /// Why an event could not be taken.

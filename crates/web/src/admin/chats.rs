@@ -1,10 +1,10 @@
 //! Chats of a user.
 
 use axum::extract::State as Extract;
-use cloister_control::rows::Chat;
+use cloister_control::rows::{Chat, NewChat};
 use cloister_policy::engine::{ChatCall, WorkspaceCall};
 use cloister_protocol::admin::{ChatChange, ChatView, Line};
-use cloister_protocol::{ChatId, ErrorCode};
+use cloister_protocol::{AgentId, ChatId, ErrorCode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -32,6 +32,7 @@ fn view(chat: Chat) -> ChatView {
         title: chat.title,
         archived: chat.archived,
         created_at: time(chat.created_at),
+        agent: chat.agent,
     }
 }
 
@@ -56,7 +57,12 @@ async fn add(
     asker.require_to_direct(&admin.control.people().place(user.workspace).await?).await?;
     admin.control.chats().ensure_first_chat(asker.actor(), user.workspace).await?;
     let title = change.title.as_deref().map(checked_title).transpose()?.unwrap_or_default();
-    json(view(admin.control.chats().new_chat(asker.actor(), user.workspace, &title, None).await?))
+    let agent = match &change.agent {
+        Some(said) => admin.control.chats().agents().find(user.workspace, said).await?.id,
+        None => AgentId::FIRST,
+    };
+    let new = NewChat { title: &title, agent, context: None };
+    json(view(admin.control.chats().new_chat(asker.actor(), user.workspace, new, None).await?))
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -170,6 +170,7 @@ impl Scene {
             "{workspace}" => user.workspace.to_string(),
             "{chain}" => user.id.to_string(),
             "{chat}" => "C1".to_owned(),
+            "{agent}" => "a1".to_owned(),
             "{task}" => task.to_string(),
             "{approval}" => approval.to_string(),
             "{level}" => "executor".to_owned(),

@@ -4,6 +4,7 @@
 //! that finds no control plane running. Every call is a line of `table`, and runs only once the policies
 //! have allowed it to whoever calls.
 
+mod agents;
 mod audit;
 mod authorise;
 mod cells;
@@ -94,6 +95,7 @@ pub(crate) fn table() -> Vec<Route> {
         .chain(egress::routes())
         .chain(cells::routes())
         .chain(chats::routes())
+        .chain(agents::routes())
         .chain(tasks::routes())
         .chain(grants::routes())
         .chain(models::routes())

@@ -3,8 +3,8 @@
 use axum::extract::{Request, State as Extract};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
-use cloister_control::menu;
 use cloister_control::rows::{Chat, Cursor, ListedChat, Task};
+use cloister_control::{KnownAgent, menu};
 use cloister_policy::legible;
 use cloister_protocol::{AgentFrame, ChatId, ErrorCode, TurnId};
 use maud::{Markup, html};
@@ -89,9 +89,11 @@ pub(super) async fn show(
     let told = control.inbox().last_told(viewer.workspace, chat.id).await?;
     let conversation = conversation_with(&state, &viewer, chat.id, turn).await?;
     let chats = control.chats().listed(viewer.workspace).await?;
+    let agents = control.chats().agents().of(viewer.workspace).await?;
     let view = View {
         banner: super::banner::for_viewer(&state, &viewer, chat.id).await,
-        agent: state.control.config().agent_name(viewer.workspace),
+        agent: agents.iter().find(|agent| agent.id == chat.agent).cloned(),
+        agents,
         name: name_in(&chats, chat.id),
         chats,
         message_id: random_token()
@@ -189,8 +191,9 @@ struct View<'a> {
     chats: Vec<ListedChat>,
     conversation: ShownConversation,
     banner: Option<Markup>,
-    /// What the agent is called, if it has a name.
-    agent: Option<String>,
+    /// Who answers; nobody, if it was removed.
+    agent: Option<KnownAgent>,
+    agents: Vec<KnownAgent>,
     /// The newest row that the page shows.
     after: i64,
     max_upload: u64,
@@ -230,9 +233,12 @@ impl Picker {
     }
 }
 
-/// The way to models with a key of one's own.
+/// The ways to models with a key of one's own, and to other agents.
 fn own_key() -> Markup {
-    html! { p { a href="/model/own" { "Use a key of your own" } } }
+    html! {
+        p { a href="/model/own" { "Use a key of your own" } }
+        p { a href="/agents" { "Your agents" } }
+    }
 }
 
 impl View<'_> {
@@ -252,7 +258,7 @@ impl View<'_> {
                         div #log role="log" aria-live="off" aria-label="Conversation" {
                             (self.conversation.log())
                         }
-                        @if self.conversation.is_empty() { (greeting(self.viewer, self.agent.as_deref())) }
+                        @if self.conversation.is_empty() { (greeting(self.viewer, self.agent_name())) }
                         span #end {}
                     }
                     (self.at_work())
@@ -264,6 +270,26 @@ impl View<'_> {
         shell::document(&self.name, "chat", self.viewer.waiting, &body)
     }
 
+    /// What the agent is called, if it has a name.
+    fn agent_name(&self) -> Option<&str> {
+        self.agent.as_ref().map(|agent| agent.name.as_str()).filter(|name| !name.is_empty())
+    }
+
+    /// With which agent a new chat is, where there are several: the one of this chat, unless another is chosen.
+    fn with_whom(&self) -> Markup {
+        html! {
+            @if self.agents.len() > 1 {
+                select name="agent" aria-label="Agent of the new chat" {
+                    @for agent in &self.agents {
+                        option value=(agent.id) selected[agent.id == self.chat.agent] {
+                            @if agent.name.is_empty() { "First agent" } @else { (agent.name) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     fn sidebar(&self) -> Markup {
         let link = |listed: &ListedChat| {
             let id = listed.chat.id;
@@ -272,6 +298,7 @@ impl View<'_> {
                     a href={ "/chats/" (id) } aria-current=[(id == self.chat.id).then_some("page")] {
                         @if listed.pinned { span.pin aria-hidden="true" { "★ " } }
                         (name_of(listed))
+                        @if !listed.agent_name.is_empty() { span.hint { " · " (listed.agent_name) } }
                     }
                 }
             }
@@ -285,6 +312,7 @@ impl View<'_> {
                     a.brand href="/" { "Cloister" }
                     @if self.viewer.writes() {
                         form method="post" action="/chats" {
+                            (self.with_whom())
                             button.small type="submit" { "New chat" }
                         }
                     }
@@ -406,7 +434,7 @@ impl View<'_> {
                     }
                     label.unseen for="text" { "Message" }
                     textarea #text name="text" rows="1" aria-autocomplete="list" aria-controls="commands"
-                        placeholder={ "Write " @if let Some(agent) = &self.agent { "to " (agent) } @else { "a message" } }
+                        placeholder={ "Write " @if let Some(agent) = self.agent_name() { "to " (agent) } @else { "a message" } }
                         autocomplete="off" enterkeyhint="send" {}
                     button.stop #stop type="button" hidden { "Stop" }
                     button.primary #send type="submit" { "Send" }

@@ -3,8 +3,8 @@
 use axum::Form;
 use axum::extract::State as Extract;
 use axum::response::Redirect;
-use cloister_control::rows::ListedChat;
-use cloister_protocol::ChatId;
+use cloister_control::rows::{ListedChat, NewChat};
+use cloister_protocol::{AgentId, ChatId};
 use serde::Deserialize;
 
 use super::session::Viewer;
@@ -21,23 +21,34 @@ pub(super) struct Title {
     title: String,
 }
 
+#[derive(Deserialize)]
+pub(super) struct WantedChat {
+    #[serde(default)]
+    title: String,
+    /// With whom: the first agent, if nobody is said.
+    #[serde(default)]
+    agent: AgentId,
+}
+
 pub(super) async fn add(
     Extract(state): Extract<State>,
     viewer: Viewer,
-    Form(Title { title }): Form<Title>,
+    Form(WantedChat { title, agent }): Form<WantedChat>,
 ) -> Result<Redirect, Failure> {
     let title = checked_title(&title)?;
     if title.is_empty() {
         // One in which nothing was said is as good as a new one.
         let listed = state.control.chats().listed(viewer.workspace).await?;
-        let is_new =
-            |one: &&ListedChat| one.empty && !one.chat.archived && one.chat.title.is_empty();
+        let is_new = |one: &&ListedChat| {
+            let unnamed = one.chat.title.is_empty() || one.chat.title == one.agent_name;
+            one.empty && !one.chat.archived && unnamed && one.chat.agent == agent
+        };
         if let Some(one) = listed.iter().rev().find(is_new) {
             return Ok(Redirect::to(&format!("/chats/{}", one.chat.id)));
         }
     }
-    let chat =
-        state.control.chats().new_chat(&viewer.actor, viewer.workspace, &title, None).await?;
+    let new = NewChat { title: &title, agent, context: None };
+    let chat = state.control.chats().new_chat(&viewer.actor, viewer.workspace, new, None).await?;
     Ok(Redirect::to(&format!("/chats/{}", chat.id)))
 }
 
@@ -55,8 +66,9 @@ pub(super) async fn rename(
 
 /// What a chat is called in lists: its name, or the words that began it.
 pub(super) fn name_of(listed: &ListedChat) -> String {
-    let ListedChat { chat, opening, .. } = listed;
-    if !chat.title.is_empty() {
+    let ListedChat { chat, opening, agent_name, .. } = listed;
+    // One that is called as its agent has no name of its own.
+    if !chat.title.is_empty() && chat.title != *agent_name {
         return chat.title.clone();
     }
     let first =

@@ -5,6 +5,7 @@
 //! anything from elsewhere or runs a script that is not our file.
 
 mod acts;
+mod agents;
 mod approvals;
 pub(crate) mod ask;
 mod assets;
@@ -76,6 +77,9 @@ pub(crate) fn routes(state: &State) -> Router<State> {
         .route("/model/{model}/settings", post(model_list::change))
         .route("/model/{model}/offer", post(model_list::offer))
         .route("/model/{model}/first", post(model::first))
+        .route("/agents", get(agents::show).post(agents::add))
+        .route("/agents/{agent}", post(agents::change))
+        .route("/agents/{agent}/remove", post(agents::remove))
         .route("/status", get(status::show))
         .route("/chats/{chat}/turns/{turn}/stop", post(acts::stop_turn))
         .route("/chats/{chat}/tasks/{task}/cancel", post(acts::cancel_task))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use cloister_protocol::admin::{Identity, Line};
+use cloister_protocol::admin::{AgentView, Line};
 use cloister_protocol::{AgentFrame, ChatId, End, SendFile, TextChunk, TurnId, Update, UserName};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -55,14 +55,15 @@ impl Who {
         chat: ChatId,
     ) -> Result<Self, CliError> {
         let path = format!("/admin/v1/users/{user}");
-        // An identity that can't be read is no reason not to talk.
-        let identity: Option<Identity> = client.get(&format!("{path}/identity")).await.ok();
+        // A name that can't be read is no reason not to talk.
+        let agents: Option<Vec<AgentView>> = client.get(&format!("{path}/agents")).await.ok();
+        let its = agents.into_iter().flatten().find(|agent| agent.chats.contains(&chat));
         let lines: Vec<Line> =
             client.get(&format!("{path}/chats/{chat}?last={HISTORY_LINES}")).await?;
         let own = lines.into_iter().filter(|line| line.from == user.as_str());
         Ok(Self {
             said_before: own.map(|line| line.text).collect(),
-            agent: identity.map(|identity| identity.agent_name).unwrap_or_default(),
+            agent: its.map(|agent| agent.name).unwrap_or_default(),
             user,
             chat,
         })

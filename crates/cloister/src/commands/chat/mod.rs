@@ -26,12 +26,16 @@ use crate::terminal::stdout_is_terminal;
 pub(super) async fn run(context: Context, chat: Chat) -> Result<ExitCode, CliError> {
     let client = context.running().await?;
     let user = client.user(chat.user.user.as_ref()).await?;
-    let connection = Connection::open(&client, user.clone(), chat.chat).await?;
+    let place = match &chat.agent {
+        Some(agent) => super::agent::newest_chat(&client, &user, agent).await?,
+        None => chat.chat,
+    };
+    let connection = Connection::open(&client, user.clone(), place).await?;
     let text = chat.text.join(" ");
     let said_something = !text.is_empty() || !chat.files.is_empty();
     let people = std::io::stdin().is_terminal() && stdout_is_terminal() && !context.output.json;
     if !said_something && people {
-        let who = live::Who::ask(&client, user, chat.chat).await?;
+        let who = live::Who::ask(&client, user, place).await?;
         return live::converse(context.output, connection, who, chat.save).await;
     }
     let mut attachments = Vec::new();

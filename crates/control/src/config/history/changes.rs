@@ -14,7 +14,7 @@ use crate::config::{Config, ConfigError, ConfigRefusal};
 use crate::control::Control;
 use crate::error::Fault;
 use crate::files::{FileError, RelPath};
-use crate::layout::Layout;
+use crate::layout::{Layout, SHARED_IDENTITY};
 use crate::ports::CellBackend;
 
 /// One change to one file of a workspace.
@@ -22,7 +22,7 @@ use crate::ports::CellBackend;
 pub struct VersionedChange {
     pub workspace: WorkspaceId,
     /// Below the workspace: one of the four Markdown files, or a file of `skills/`, `tools/` or
-    /// `schedules/`.
+    /// `schedules/`; or such a file of another agent, below `agents/a2/`.
     pub path: String,
     /// The file's whole new text.
     pub text: String,
@@ -51,7 +51,7 @@ impl Config {
         let path = RelPath::parse(&path)?;
         if !snapshot::steers(&path) {
             let reason = "only SOUL.md, USER.md, MEMORY.md, HEARTBEAT.md and files of skills/, tools/ \
-                          and schedules/ are versioned";
+                          and schedules/ are versioned, of the workspace and of its agents";
             let path = path.as_str().to_owned();
             return Err(FileError::Refused { path, reason }.into());
         }
@@ -246,7 +246,11 @@ fn put_workspace_file(
     for folder in path.folders() {
         show(&tree.make_dir(&folder)?).map_err(Fault::io(failed.clone()))?;
     }
-    show(&tree.replace(path, bytes)?).map_err(Fault::io(failed))
+    show(&tree.replace(path, bytes)?).map_err(Fault::io(failed.clone()))?;
+    if path.as_str() != SHARED_IDENTITY {
+        return Ok(());
+    }
+    layout.share_identity(workspace)?.iter().try_for_each(show).map_err(Fault::io(failed))
 }
 
 fn selection(scope: Option<ConfigScope>, path: Option<&str>) -> Selection {

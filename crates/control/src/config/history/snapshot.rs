@@ -8,7 +8,9 @@ use cloister_protocol::WorkspaceId;
 
 use crate::error::Fault;
 use crate::files::{FileError, RelPath, Tree};
-use crate::layout::{IDENTITY_FILES, Layout, STEERING_FOLDERS};
+use crate::layout::{
+    AGENTS_FOLDER, IDENTITY_FILES, Layout, SHARED_IDENTITY, STEERING_FOLDERS, agent_of_document,
+};
 
 pub(super) const SETTINGS: &str = "cloister.toml";
 pub(super) const POLICIES: &str = "policies";
@@ -56,11 +58,13 @@ impl ConfigScope {
 /// Whether a file of a workspace steers the agent: only those are versioned, and only the control
 /// plane writes them.
 pub(super) fn steers(path: &RelPath) -> bool {
-    let path = path.as_str();
+    let (agent, path) = agent_of_document(path.as_str());
+    // What they read of the person is a copy.
+    let copied = !agent.is_first() && path == SHARED_IDENTITY;
     let hidden = path.split('/').any(|name| name.starts_with('.'));
     let below = |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
     let in_folder = STEERING_FOLDERS.into_iter().any(below);
-    !hidden && (in_folder || IDENTITY_FILES.contains(&path))
+    !hidden && !copied && (in_folder || IDENTITY_FILES.contains(&path))
 }
 
 /// Whether a file of `policies/` is one of ours: policies, or an operator's own cases.
@@ -111,7 +115,7 @@ fn read_workspace(layout: &Layout, workspace: WorkspaceId) -> Result<Found, Faul
     let Some(tree) = opened.map_err(Fault::io(failed))? else { return Ok(found) };
     let mut paths: Vec<RelPath> =
         IDENTITY_FILES.iter().map(|name| RelPath::parse(name)).collect::<Result<_, _>>()?;
-    for folder in STEERING_FOLDERS {
+    for folder in STEERING_FOLDERS.into_iter().chain([AGENTS_FOLDER]) {
         paths.extend(tree.files_below(&RelPath::parse(folder)?, MAX_FILES)?);
     }
     for path in paths.iter().filter(|path| steers(path)) {
