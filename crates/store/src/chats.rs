@@ -195,6 +195,13 @@ pub(crate) async fn insert_chat(
     title: &str,
     now: i64,
 ) -> Result<u32, StoreError> {
+    let number = next_number(tx, workspace).await?;
+    insert_numbered(tx, actor, (workspace, number), title, now).await?;
+    Ok(number)
+}
+
+/// Takes the number of the next chat.
+pub(crate) async fn next_number(tx: &mut Tx, workspace: WorkspaceId) -> Result<u32, StoreError> {
     let number: Option<u32> = sqlx::query_scalar(
         "UPDATE workspaces SET next_chat = next_chat + 1 WHERE id = ? RETURNING next_chat - 1",
     )
@@ -202,7 +209,17 @@ pub(crate) async fn insert_chat(
     .fetch_optional(&mut *tx)
     .await
     .tried("take a chat number")?;
-    let number = number.ok_or_else(|| not_found("workspace", workspace))?;
+    number.ok_or_else(|| not_found("workspace", workspace))
+}
+
+/// Makes a chat of a number that was taken.
+pub(crate) async fn insert_numbered(
+    tx: &mut Tx,
+    actor: &Actor,
+    (workspace, number): (WorkspaceId, u32),
+    title: &str,
+    now: i64,
+) -> Result<(), StoreError> {
     sqlx::query("INSERT INTO chats (workspace_id, number, title, created_at) VALUES (?, ?, ?, ?)")
         .bind(workspace.number())
         .bind(number)
@@ -212,8 +229,7 @@ pub(crate) async fn insert_chat(
         .await
         .tried("make a chat")?;
     let entry = audit::Entry::new(actor, "chat.new", ChatId::from_number(number));
-    audit::record(tx, now, entry.with(title).of_workspace(workspace)).await?;
-    Ok(number)
+    audit::record(tx, now, entry.with(title).of_workspace(workspace)).await
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ const STEPS: &[MigrationStep] = &[
     step!("0036_work_kinds"),
     step!("0037_own_models"),
     step!("0038_display_names"),
+    step!("0045_branches"),
 ];
 
 /// All of them.

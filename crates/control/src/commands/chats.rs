@@ -11,6 +11,10 @@ use cloister_store::listing::{FoundWords, ListedChat};
 use cloister_store::tasks::Task;
 use cloister_words::noted;
 
+mod branching;
+
+pub use branching::Branching;
+
 use super::Verb;
 use super::run::who;
 use super::run::{Here, line};
