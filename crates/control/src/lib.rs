@@ -52,7 +52,7 @@ pub use books::Books;
 pub use cells::{CellError, CellRefusal, Cells};
 pub use clients::Clients;
 pub use cloister_store::{Actor, Clock};
-pub use commands::{COMMANDS, Chats, CommandError, CommandRefusal, MenuItem, menu};
+pub use commands::{Branching, COMMANDS, Chats, CommandError, CommandRefusal, MenuItem, menu};
 pub use config::{
     BadQuestion, CheckedPolicies, Config, ConfigError, ConfigRefusal, ConfigScope, Policies,
     RolledBack, Version, VersionError, check_policy_files, finish_interrupted_change,

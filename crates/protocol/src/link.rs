@@ -31,6 +31,12 @@ pub const PROXY_PORT: u16 = 3128;
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Downlink {
     // To a coordinator.
+    /// What the chat of the next trigger began with, oldest first: it is a branch of another. To be in its journal
+    /// before the trigger is; what is there already stays as it is.
+    Began {
+        chat: ChatId,
+        turns: Vec<BegunTurn>,
+    },
     /// Start a turn. Journal it, then answer `accepted`. The same id again is the same trigger.
     Trigger(Trigger),
     /// The `end` (or cleared mark) of this turn is stored; it need not be sent again.
@@ -61,6 +67,15 @@ pub enum Downlink {
     },
     /// Finish what is under way and exit.
     Stop,
+}
+
+/// A turn that ended in another chat, before this one began as a branch of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BegunTurn {
+    /// In seconds since 1970.
+    pub at: i64,
+    pub cause: Cause,
+    pub end: End,
 }
 
 /// What starts a turn of the coordinator.

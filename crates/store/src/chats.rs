@@ -226,12 +226,16 @@ pub(crate) async fn insert_chat(
     tx: &mut Tx,
     actor: &Actor,
     workspace: WorkspaceId,
-    NewChat { title, agent, context }: NewChat<'_>,
+    new: NewChat<'_>,
     now: i64,
 ) -> Result<u32, StoreError> {
-    // Whose it is can be seen wherever it is shown.
-    let name = agents::name_of(tx, workspace, agent).await?;
-    let title = if title.is_empty() { &name } else { title };
+    let number = next_number(tx, workspace).await?;
+    insert_numbered(tx, actor, (workspace, number), new, now).await?;
+    Ok(number)
+}
+
+/// Takes the number of the next chat.
+pub(crate) async fn next_number(tx: &mut Tx, workspace: WorkspaceId) -> Result<u32, StoreError> {
     let number: Option<u32> = sqlx::query_scalar(
         "UPDATE workspaces SET next_chat = next_chat + 1 WHERE id = ? RETURNING next_chat - 1",
     )
@@ -239,7 +243,20 @@ pub(crate) async fn insert_chat(
     .fetch_optional(&mut *tx)
     .await
     .tried("take a chat number")?;
-    let number = number.ok_or_else(|| not_found("workspace", workspace))?;
+    number.ok_or_else(|| not_found("workspace", workspace))
+}
+
+/// Makes a chat of a number that was taken.
+pub(crate) async fn insert_numbered(
+    tx: &mut Tx,
+    actor: &Actor,
+    (workspace, number): (WorkspaceId, u32),
+    NewChat { title, agent, context }: NewChat<'_>,
+    now: i64,
+) -> Result<(), StoreError> {
+    // Whose it is can be seen wherever it is shown.
+    let name = agents::name_of(tx, workspace, agent).await?;
+    let title = if title.is_empty() { &name } else { title };
     sqlx::query(
         "INSERT INTO chats (workspace_id, number, title, created_at, agent, context) \
          VALUES (?, ?, ?, ?, ?, ?)",
@@ -255,8 +272,7 @@ pub(crate) async fn insert_chat(
     .tried("make a chat")?;
     let with = if agent.is_first() { title.to_owned() } else { format!("{title} (of {agent})") };
     let entry = audit::Entry::new(actor, "chat.new", ChatId::from_number(number));
-    audit::record(tx, now, entry.with(with).of_workspace(workspace)).await?;
-    Ok(number)
+    audit::record(tx, now, entry.with(with).of_workspace(workspace)).await
 }
 
 #[cfg(test)]

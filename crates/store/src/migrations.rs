@@ -45,6 +45,7 @@ const STEPS: &[MigrationStep] = &[
     step!("0037_own_models"),
     step!("0038_display_names"),
     step!("0040_agents"),
+    step!("0045_branches"),
 ];
 
 /// All of them.

@@ -15,7 +15,7 @@ use cloister_control::{
 };
 use cloister_policy::engine::ChatCall;
 use cloister_protocol::{
-    AgentFrame, ApprovalAnswer, Cancel, ChatId, ClientFrame, ErrorCode, ErrorFrame,
+    AgentFrame, ApprovalAnswer, Cancel, ChatId, ClientFrame, ErrorCode, ErrorFrame, Language,
     MAX_FRAME_BYTES, Message, UserName, WorkspaceId, with_causes,
 };
 use maud::Markup;
@@ -25,6 +25,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::session_of;
+use crate::client_frames::{error, read_frame};
+use crate::language;
 use crate::pages::entries::{self, Now};
 use crate::pages::headers::for_people;
 use crate::replay::Replay;
@@ -92,6 +94,7 @@ pub(crate) async fn open(
     let upgrade =
         upgrade.map_err(|rejection| Failure::new(ErrorCode::BadRequest, rejection.body_text()))?;
     let permit = state.control.inbox().enter_socket(SURFACE, workspace, owner.user)?;
+    let to = language::of_person(&state.control, owner.user, &headers).await;
     let client = Client {
         control: state.control.clone(),
         workspace,
@@ -101,8 +104,9 @@ pub(crate) async fn open(
         session,
         changes,
         shape: Shape::of(&query),
+        to,
         replay: Replay::default(),
-        standing: Standing::of(&state.control, (workspace, chat), &query.shown),
+        standing: Standing::of(&state.control, to, (workspace, chat), &query.shown),
         bad_frames: 0,
         sent: BTreeSet::new(),
         stop: state.stop.clone(),
@@ -127,6 +131,8 @@ struct Client {
     /// Somebody's access may have changed: ours, perhaps.
     changes: AccessChanges,
     shape: Shape,
+    /// What a page is spoken to in; programs are in English.
+    to: Language,
     replay: Replay,
     standing: Standing,
     bad_frames: u32,
@@ -346,7 +352,7 @@ impl Client {
     ) -> Result<(), Closed> {
         let html = match kept {
             Some(kept) => self.shown(frame, kept.at).await,
-            None => entries::live(&self.control, frame).await,
+            None => entries::live(&self.control, self.to, frame).await,
         };
         let html = html.map_err(|error| {
             tracing::error!(error = error.chain(), "how something is shown could not be read");
@@ -372,7 +378,7 @@ impl Client {
 
     /// What is kept, as it stands: a question may have been answered since it was asked.
     async fn shown(&self, frame: &AgentFrame, at: i64) -> Result<Option<Markup>, ControlError> {
-        let mut now = Now { chat: Some(self.chat), ..Now::default() };
+        let mut now = Now { to: self.to, chat: Some(self.chat), ..Now::default() };
         now.look_up(&self.control, frame).await?;
         Ok(entries::told(frame, at, &now))
     }
@@ -433,7 +439,10 @@ impl Client {
                 if failure.code() == ErrorCode::Internal {
                     tracing::error!(error = failure.chain(), "a frame of a client failed");
                 }
-                let body = failure.body();
+                let body = match self.shape {
+                    Shape::RowsAndHtml => failure.body_in(self.to),
+                    Shape::Bare | Shape::Rows => failure.body(),
+                };
                 if body.code == ErrorCode::Busy {
                     // Who floods waits a little for each refusal, too.
                     tokio::time::sleep(BUSY_DELAY).await;
@@ -562,35 +571,4 @@ async fn send(socket: &mut WebSocket, message: WsMessage) -> Result<(), Closed> 
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) | Err(_) => Err(Closed),
     }
-}
-
-fn error(code: ErrorCode, message: &str, id: Option<String>) -> ErrorFrame {
-    ErrorFrame { code, message: message.to_owned(), id, retry_after_s: None }
-}
-
-/// Reads a frame, or says what is wrong with it.
-pub(crate) fn read_frame(text: &str) -> Result<ClientFrame, ErrorFrame> {
-    if text.len() > MAX_FRAME_BYTES {
-        let message =
-            format!("the frame has {} bytes; at most {MAX_FRAME_BYTES} are taken", text.len());
-        return Err(error(ErrorCode::TooLarge, &message, None));
-    }
-    // Twice only where something is wrong with it.
-    serde_json::from_str(text).or_else(|_unreadable| read_closely(text))
-}
-
-/// Reads a frame that is none at first sight, to say what is wrong with it.
-fn read_closely(text: &str) -> Result<ClientFrame, ErrorFrame> {
-    let value: serde_json::Value = serde_json::from_str(text)
-        .map_err(|e| error(ErrorCode::BadRequest, &format!("the frame is not JSON: {e}"), None))?;
-    let id = value.get("id").and_then(|id| id.as_str()).map(|id| id.chars().take(128).collect());
-    let Some(kind) = value.get("type").and_then(|kind| kind.as_str()) else {
-        return Err(error(ErrorCode::BadRequest, "the frame has no \"type\"", id));
-    };
-    if !["message", "cancel", "approval"].contains(&kind) {
-        let kind: String = kind.chars().take(40).collect();
-        let message = format!("{kind:?} is not a frame that a client sends");
-        return Err(error(ErrorCode::UnknownType, &message, id));
-    }
-    serde_json::from_value(value).map_err(|e| error(ErrorCode::BadRequest, &e.to_string(), id))
 }

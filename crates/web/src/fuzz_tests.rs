@@ -3,7 +3,7 @@
 use cloister_policy::is_hidden;
 use cloister_testkit::Fuzz;
 
-use crate::agent_socket::read_frame;
+use crate::client_frames::read_frame;
 use crate::markdown::render;
 
 const ANSWERS: &[&str] = &[

@@ -8,12 +8,14 @@ mod agent_socket;
 mod auth;
 mod caller;
 mod chat_files;
+mod client_frames;
 mod connections;
 #[cfg(test)]
 mod fuzz_tests;
 mod health;
 mod hooks;
 mod host;
+mod language;
 mod logins;
 mod markdown;
 mod math;

@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cloister_control::{ControlError, Failed, Fault};
-use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope};
+use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope, Language};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -15,6 +15,26 @@ use serde::de::DeserializeOwned;
 pub(crate) struct Failure {
     body: ErrorBody,
     refused: bool,
+    /// What pages say of it, where that is not the same in every language.
+    told: Told,
+}
+
+/// An error as people read it: in English, which programs get, and in the other languages that it is known in.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told(Vec<(Language, ErrorBody)>);
+
+impl Told {
+    /// By whoever can say it in any language.
+    fn by(said: impl Fn(Language) -> ErrorBody) -> Self {
+        let others = Language::ALL.into_iter().filter(|to| *to != Language::En);
+        Self(others.map(|to| (to, said(to))).collect())
+    }
+
+    /// The error in a language; in English where it is known in no other.
+    pub(crate) fn body_in(&self, to: Language, english: ErrorBody) -> ErrorBody {
+        let known = self.0.iter().find(|(language, _)| *language == to);
+        known.map_or(english, |(_, body)| body.clone())
+    }
 }
 
 /// On an answer that says no to who asks, in whatever words.
@@ -31,9 +51,25 @@ impl Failure {
         self
     }
 
+    /// One that people read on pages, in their language.
+    pub(crate) fn said(code: ErrorCode, words: impl Fn(Language) -> String) -> Self {
+        let mut failure = Self::new(code, words(Language::En));
+        failure.told = Told::by(|to| ErrorBody::new(code, words(to)));
+        failure
+    }
+
+    /// What to do about one that was [`said`](Self::said).
+    pub(crate) fn fixed(mut self, words: impl Fn(Language) -> String) -> Self {
+        self.body.fix = Some(words(Language::En));
+        for (to, body) in &mut self.told.0 {
+            body.fix = Some(words(*to));
+        }
+        self
+    }
+
     /// What is said of it.
-    pub(crate) fn into_body(self) -> ErrorBody {
-        self.body
+    pub(crate) fn into_body_in(self, to: Language) -> ErrorBody {
+        self.told.body_in(to, self.body)
     }
 
     /// It is a decision about who asks, and not about what they ask for.
@@ -45,7 +81,7 @@ impl Failure {
 
 impl From<ErrorBody> for Failure {
     fn from(body: ErrorBody) -> Self {
-        Self { refused: body.code == ErrorCode::Forbidden, body }
+        Self { refused: body.code == ErrorCode::Forbidden, body, told: Told::default() }
     }
 }
 
@@ -55,7 +91,7 @@ impl From<ControlError> for Failure {
         if body.code == ErrorCode::Internal {
             tracing::error!(error = error.chain(), "a request failed");
         }
-        body.into()
+        Self { told: Told::by(|to| error.body_in(to)), ..body.into() }
     }
 }
 
@@ -88,6 +124,7 @@ impl IntoResponse for Failure {
         let mut response = (status, Json(ErrorEnvelope { error: self.body })).into_response();
         // A page tells it to a person in its own way.
         response.extensions_mut().insert(body);
+        response.extensions_mut().insert(self.told);
         if self.refused {
             response.extensions_mut().insert(Refused);
         }

@@ -16,6 +16,7 @@ use cloister_control::rows::token_hash;
 use cloister_control::{Actor, Control};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{NewSession, Session};
+use cloister_words::say;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::admin_routes;
@@ -124,7 +125,7 @@ async fn not_this_way(method: axum::http::Method) -> Response {
 }
 
 async fn not_found() -> Failure {
-    Failure::new(ErrorCode::NotFound, "there is nothing at this address")
+    Failure::said(ErrorCode::NotFound, |to| say!(to, "there is nothing at this address"))
 }
 
 async fn new_session(

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use cloister_control::rows::{ApprovalState, Task};
 use cloister_control::{Control, ControlError};
 use cloister_protocol::{
-    AgentFrame, ApprovalId, ChatId, ErrorCode, TaskId, TurnId, Update, WorkspaceId,
+    AgentFrame, ApprovalId, ChatId, ErrorCode, Language, TaskId, TurnId, Update, WorkspaceId,
 };
 use serde_json::{Value, json};
 
@@ -20,6 +20,8 @@ const MOST: usize = 200;
 /// What one page shows, as far as it may have changed since.
 pub(crate) struct Standing {
     control: Control,
+    /// The language of who looks at the page.
+    to: Language,
     place: (WorkspaceId, ChatId),
     tasks: BTreeSet<TaskId>,
     questions: BTreeSet<ApprovalId>,
@@ -29,9 +31,15 @@ pub(crate) struct Standing {
 
 impl Standing {
     /// `shown`: what the page says is open on it, by its ids.
-    pub(crate) fn of(control: &Control, place: (WorkspaceId, ChatId), shown: &str) -> Self {
+    pub(crate) fn of(
+        control: &Control,
+        to: Language,
+        place: (WorkspaceId, ChatId),
+        shown: &str,
+    ) -> Self {
         Self {
             control: control.clone(),
+            to,
             place,
             tasks: ids_in(shown),
             questions: ids_in(shown),
@@ -83,7 +91,7 @@ impl Standing {
             } else if approval.answers.is_empty() {
                 continue;
             }
-            let html = ask::card(&approval, Back::Chat).into_string();
+            let html = ask::card(self.to, &approval, Back::Chat).into_string();
             frames
                 .push(json!({"type": "update", "kind": "question", "approval": id, "html": html}));
         }
@@ -124,7 +132,7 @@ impl Standing {
             true => None,
             false => Some(self.control.tasks().steps(task.id).await?),
         };
-        let html = task::card(task, steps.as_deref()).into_string();
+        let html = task::card(self.to, task, steps.as_deref()).into_string();
         // `whole`: what it did meanwhile is in it.
         Ok(json!({
             "type": "update", "kind": "task", "task": task.id, "title": task.title,

@@ -10,15 +10,23 @@
     return element;
   };
 
+  // The sentences of this file in the language of the page: the server puts them here.
+  const SENTENCES = {};
+  /** A sentence in the language of the page, with what it names put in. */
+  const say = (text, given = {}) => (SENTENCES[text] ?? text).replace(/\{(\w+)\}/g, (all, name) => given[name] ?? all);
+
+  // English is written in many ways: there the browser's own counts.
+  const { lang } = document.documentElement, locale = lang === "en" ? [] : lang;
+
   /** Shows times in the person's own zone. */
   function localTimes(root) {
     for (const element of all("time[datetime]", root)) {
       const at = new Date(element.dateTime);
       if (isNaN(at)) continue;
       const today = at.toDateString() === new Date().toDateString();
-      const clock = at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-      element.textContent = today ? clock : at.toLocaleDateString() + " " + clock;
-      element.title = at.toLocaleString();
+      const clock = at.toLocaleTimeString(locale, { hour: "2-digit", minute: "2-digit" });
+      element.textContent = today ? clock : at.toLocaleDateString(locale) + " " + clock;
+      element.title = at.toLocaleString(locale);
     }
   }
   localTimes(document);
@@ -73,8 +81,10 @@
     if (!entry) {
       entry = make("article", "entry agent working");
       entry.dataset.answer = turn;
-      entry.setAttribute("aria-label", "Agent");
-      entry.append(make("div", "text"), make("p", "hint", "Working on it…"));
+      entry.setAttribute("aria-label", say("Agent"));
+      const words = make("div", "text");
+      words.translate = false;
+      entry.append(words, make("p", "hint", say("Working on it…")));
       addEntry(entry);
       fetchQuestion(turn, entry);
     }
@@ -84,7 +94,7 @@
 
   /** Another page sent the message that this answers: show it too. */
   async function fetchQuestion(turn, entry) {
-    if (byData("turn", turn) || !/^t-m\d+$/.test(turn)) return;
+    if (byData("turn", turn) || !BEGUN.test(turn)) return;
     const response = await fetch(`/chats/${chat}/message/${turn}`).catch(() => null);
     if (!response?.ok) return;
     const question = find("article", fromHtml(await response.text()));
@@ -120,14 +130,14 @@
   /** A chat without a name is called by its first words, at once. */
   function nameChat(words) {
     const heading = find(".bar h1"), first = words.trim().split("\n")[0].slice(0, 60);
-    if (heading.textContent !== "Chat " + chat || !first || first.startsWith("/")) return;
+    if (heading.textContent !== say("Chat {id}", { id: chat }) || !first || first.startsWith("/")) return;
     const here = find(".chats [aria-current]");
     document.title = document.title.replace(heading.textContent, first);
     heading.textContent = first;
-    if (here) here.lastChild.textContent = first;
+    if (here) here.lastElementChild.textContent = first;
   }
 
-  function say(words, attachments = []) {
+  function post(words, attachments = []) {
     nameChat(words);
     const message = { type: "message", id: newId(), text: words, attachments };
     showMessage(message);
@@ -162,12 +172,13 @@
   function showMessage(message) {
     const entry = make("article", "entry person pending");
     entry.dataset.id = message.id;
-    entry.setAttribute("aria-label", "You");
+    entry.setAttribute("aria-label", say("You"));
+    entry.translate = false;
     if (message.attachments.length) entry.dataset.files = JSON.stringify(message.attachments);
     if (message.text) entry.append(make("div", "text", message.text));
     if (message.attachments.length) {
       const list = make("ul", "files");
-      list.setAttribute("aria-label", "Files");
+      list.setAttribute("aria-label", say("Files"));
       for (const file of message.attachments) {
         const item = make("li");
         const shown = make("a", "file", `${file.name} (${size(file.size)})`);
@@ -220,7 +231,7 @@
     makeWay(frame.id);
     // What was written is not lost, nor are the files that came along.
     if (text && !text.value) { text.value = message.text; grow(); message.attachments.forEach(attachAgain); }
-    announce("Not sent: " + frame.message);
+    announce(say("Not sent: {why}", { why: frame.message }));
   }
 
   // ---- The socket
@@ -235,7 +246,7 @@
   }
   function sendNow(frame) {
     const sent = send(frame);
-    if (!sent) problem("You are not connected. Try again in a moment.");
+    if (!sent) problem(say("You are not connected. Try again in a moment."));
     return sent;
   }
 
@@ -267,7 +278,7 @@
   async function lost(ended) {
     socket = null;
     app.dataset.link = "lost";
-    link.textContent = "Not connected";
+    link.textContent = say("Not connected");
     if (ended || tries > 0) {
       // A session that has ended looks like a server that is down, until it is asked.
       const options = { headers: { accept: "application/json" } };
@@ -276,7 +287,7 @@
     }
     const wait = Math.min(15000, 250 * 2 ** tries) * (0.75 + Math.random() / 2);
     tries += 1;
-    link.textContent = wait > 1500 ? `Not connected, trying again in ${Math.round(wait / 1000)} s` : "Reconnecting…";
+    link.textContent = wait > 1500 ? say("Not connected, trying again in {n} s", { n: Math.round(wait / 1000) }) : say("Reconnecting…");
     timer = setTimeout(connect, wait);
   }
 
@@ -429,8 +440,8 @@
       button.focus();
     }
     const before = button.textContent;
-    button.textContent = "Copied";
-    announce("Copied");
+    button.textContent = say("Copied");
+    announce(say("Copied"));
     setTimeout(() => { button.textContent = before; }, 1500);
   }
 
@@ -457,8 +468,8 @@
     // It may be further up than the page goes.
     const answer = here ? null : await fetch(`/chats/${chat}/message/${turn}`).catch(() => null);
     const question = here ?? (answer?.ok ? find("article", fromHtml(await answer.text())) : null);
-    if (question) say(wordsOf(question), filesOf(question));
-    else problem("The message that this answers could not be found. Write it again.");
+    if (question) post(wordsOf(question), filesOf(question));
+    else problem(say("The message that this answers could not be found. Write it again."));
   }
   // What was being written while an older message is edited: it comes back when that is sent.
   let draft = "";
@@ -479,13 +490,31 @@
     write((text.value ? text.value.trimEnd() + "\n\n" : "") + quoted + "\n\n");
   }
 
+  /** A chat of its own that begins with this one up to an answer: the server makes it, and leads there. */
+  const BEGUN = /^t-m\d+$/, canWrite = !("readonly" in app.dataset);
+  function branch(turn) {
+    const form = make("form");
+    form.method = "post";
+    form.action = `/chats/${chat}/branch`;
+    form.hidden = true;
+    for (const [name, value] of [["turn", turn], ["id", newId()]]) {
+      const field = make("input");
+      field.type = "hidden";
+      field.name = name;
+      field.value = value;
+      form.append(field);
+    }
+    document.body.append(form);
+    form.submit();
+  }
+
   /** Gives what is new on the page its buttons and colours. */
   function dress(root) {
     for (const pre of all(".entry .rich pre", root)) {
       if (pre.parentElement.matches(".code")) continue;
       const box = make("div", "code"), code = find("code", pre) ?? pre;
       pre.replaceWith(box);
-      box.append(pre, act("Copy", "Copy this code", (button) => copyText(code.textContent, button)));
+      box.append(pre, act(say("Copy"), say("Copy this code"), (button) => copyText(code.textContent, button)));
       pre.tabIndex = 0;
       if (code !== pre) highlight(code);
     }
@@ -493,13 +522,15 @@
       if (find(":scope > .acts", entry)) continue;
       const acts = make("div", "acts");
       if (entry.matches(".person")) {
-        acts.append(act("Copy", "Copy your message", (button) => copyText(wordsOf(entry), button)));
-        if (text) acts.append(act("Edit", "Edit your message and send it again", () => edit(entry)));
+        acts.append(act(say("Copy"), say("Copy your message"), (button) => copyText(wordsOf(entry), button)));
+        if (text) acts.append(act(say("Edit"), say("Edit your message and send it again"), () => edit(entry)));
+        if (canWrite) acts.append(act(say("Branch"), say("Branch from your message"), () => branch(entry.dataset.turn)));
       } else {
         const failed = entry.matches(".failed");
-        acts.append(act("Copy", "Copy this answer", (button) => copyAnswer(entry, button)));
-        if (text) acts.append(act("Quote", "Quote this answer", () => quote(entry)));
-        if (text && /^t-m\d+$/.test(entry.dataset.answer)) acts.append(act(failed ? "Try again" : "Regenerate", failed ? "Try again" : "Ask the same again", () => askAgain(entry)));
+        acts.append(act(say("Copy"), say("Copy this answer"), (button) => copyAnswer(entry, button)));
+        if (text) acts.append(act(say("Quote"), say("Quote this answer"), () => quote(entry)));
+        if (BEGUN.test(entry.dataset.answer) && canWrite) acts.append(act(say("Branch"), say("Branch from this answer"), () => branch(entry.dataset.answer)));
+        if (text && BEGUN.test(entry.dataset.answer)) acts.append(act(failed ? say("Try again") : say("Regenerate"), failed ? say("Try again") : say("Regenerate this answer"), () => askAgain(entry)));
       }
       entry.append(acts);
     }
@@ -516,10 +547,10 @@
 
   /** What the agent does, as people say it. */
   const DOING = {
-    look_back: "Looking back in this chat…", delegate: "Handing over a task…", list_tasks: "Looking at its tasks…",
-    show_task: "Looking at a task…", cancel_tasks: "Cancelling tasks…", remember: "Remembering it…", propose_change: "Proposing a change…",
-    propose_plan: "Making a plan…", read_file: "Reading a file…", ls: "Looking at files…", glob: "Looking for files…",
-    grep: "Searching in files…", send_file: "Sending a file…", fetch_url: "Reading a page…", web_search: "Searching the web…",
+    look_back: say("Looking back in this chat…"), delegate: say("Handing over a task…"), list_tasks: say("Looking at its tasks…"),
+    show_task: say("Looking at a task…"), cancel_tasks: say("Cancelling tasks…"), remember: say("Remembering it…"), propose_change: say("Proposing a change…"),
+    propose_plan: say("Making a plan…"), read_file: say("Reading a file…"), ls: say("Looking at files…"), glob: say("Looking for files…"),
+    grep: say("Searching in files…"), send_file: say("Sending a file…"), fetch_url: say("Reading a page…"), web_search: say("Searching the web…"),
   };
 
   const HANDLERS = {
@@ -539,7 +570,7 @@
     },
     tool_call(frame) {
       if (frame.task) stepBegun(frame);
-      else if (frame.turn) working(answerOf(frame.turn), DOING[frame.name] ?? "Working on it…");
+      else if (frame.turn) working(answerOf(frame.turn), DOING[frame.name] ?? say("Working on it…"));
     },
     tool_result(frame) { if (frame.task) stepDone(frame); },
     update(frame) { UPDATES[frame.kind]?.(frame); },
@@ -547,12 +578,12 @@
       if (byData("approval", frame.approval)) return;
       addEntry(fromHtml(frame.html));
       if (find("form", byData("approval", frame.approval))) setWaiting(waitingCount + 1);
-      announce("Question: " + frame.title);
-      notify("A question waits for your answer.");
+      announce(say("Question: {title}", { title: frame.title }));
+      notify(say("A question waits for your answer."));
     },
     send_file(frame) {
       addEntry(fromHtml(frame.html));
-      announce("File: " + frame.name);
+      announce(say("File: {name}", { name: frame.name }));
     },
     end(frame) {
       const entry = answerOf(frame.turn);
@@ -563,8 +594,8 @@
       const words = find(".text", answer).textContent;
       keepingEnd(() => { entry.replaceWith(answer); dress(log); });
       showStop();
-      announce("Agent: " + words.trim().slice(0, 400));
-      notify("There is an answer.");
+      announce(say("Agent: {words}", { words: words.trim().slice(0, 400) }));
+      notify(say("There is an answer."));
     },
     error: refused,
   };
@@ -588,13 +619,14 @@
     },
     // In whichever chat they are asked.
     waiting(frame) { setWaiting(frame.count); },
-    blocked(frame) { tell(frame, `${frame.host} was not reached: ${frame.reason}`); },
+    blocked(frame) { tell(frame, say("{host} was not reached: {reason}", { host: frame.host, reason: frame.reason })); },
     todos(frame) {
       const list = find(".todos", card(frame.task) ?? make("i"));
       if (!list) return;
       list.replaceChildren(...frame.todos.map((todo) => {
         const item = make("li", todo.state, todo.text);
-        if (todo.state !== "open") item.append(make("span", "unseen", ` (${todo.state})`));
+        item.translate = false;
+        if (todo.state !== "open") item.append(make("span", "unseen", ` (${todo.state === "done" ? say("done") : say("being done")})`));
         return item;
       }));
     },
@@ -630,11 +662,11 @@
       const note = find(":scope > .note", fresh);
       if (final || note.textContent) find(":scope > .note", old).replaceWith(note);
       const result = find(".result", fresh);
-      if (frame.whole) {
-        // What it did while nobody here was told is in the new card.
-        const steps = find(".steps", fresh);
-        steps.open = !final && find(".steps", old).open;
-        find(".steps", old).replaceWith(steps);
+      if (frame.whole || final) {
+        // What it did while nobody here was told is in the new card; which files it wrote is known at its end.
+        const steps = find(".steps", fresh), was = find(".steps", old);
+        steps.open = was.open;
+        was.replaceWith(steps);
         if (!final) find(".todos", old).replaceWith(find(".todos", fresh));
       }
       if (result && !find(".result", old)) old.append(result);
@@ -642,7 +674,7 @@
     showAtWork(frame.task, fresh.dataset.state, frame.title);
     if (!final) return;
     for (const question of all(`.ask[data-task="${CSS.escape(frame.task)}"]`, log)) {
-      if (find("form", question)) closeQuestion(question, "The task has ended.");
+      if (find("form", question)) closeQuestion(question, say("The task has ended."));
     }
     for (const notice of all(`.blocked.allowed[data-blocked="${CSS.escape(frame.task)}"]`, log)) offerToGoOn(notice);
   }
@@ -693,15 +725,15 @@
     if (!task || !FINAL.includes(state) || find("button", notice)) return;
     const again = find("[data-say]", task)?.dataset.say;
     const title = find(".title", task).textContent;
-    const button = make("button", "", "Go on with the task");
+    const button = make("button", "", say("Go on with the task"));
     button.type = "button";
-    button.dataset.say = again ?? `${notice.dataset.host} is allowed now. Go on with ${id} (${title}).`;
+    button.dataset.say = again ?? say("{host} is allowed now. Go on with {id} ({title}).", { host: notice.dataset.host, id, title });
     keepingEnd(() => notice.append(button));
   }
 
   function allowHost(button) {
     const notice = button.closest(".blocked");
-    say(button.dataset.allow);
+    post(button.dataset.allow);
     notice.classList.add("allowed");
     button.remove();
     offerToGoOn(notice);
@@ -710,8 +742,8 @@
   // ---- Questions
 
   const DEEDS = {
-    allow: "allowed it once", allow_for_task: "allowed it for this task", allow_always: "allowed it always in this chat",
-    deny: "denied it", deny_and_stop: "denied it and stopped the task",
+    allow: say("{who} allowed it once."), allow_for_task: say("{who} allowed it for this task."), allow_always: say("{who} allowed it always in this chat."),
+    deny: say("{who} denied it."), deny_and_stop: say("{who} denied it and stopped the task."),
   };
 
   // How many questions wait: beside the name of their page, and in the title of this one.
@@ -730,11 +762,11 @@
   function showAnswer(frame) {
     const question = byData("approval", frame.approval);
     if (!question) return;
-    const words = `${frame.by} ${DEEDS[frame.answer] ?? "answered"}.`;
+    const words = (DEEDS[frame.answer] ?? say("{who} answered.")).replace("{who}", () => frame.by);
     announce(words);
     if (frame.left === 0) return closeQuestion(question, words);
-    const people = frame.left === 1 ? "One more person" : `${frame.left} more people`;
-    find(".answers", question).replaceChildren(make("p", "hint", words), make("p", "hint", `${people} must answer.`));
+    const left = frame.left === 1 ? say("One more person must answer.") : say("More people must answer: {n}.", { n: frame.left });
+    find(".answers", question).replaceChildren(make("p", "hint", words), make("p", "hint", left));
     for (const button of all("button", question)) button.disabled = false;
   }
 
@@ -784,12 +816,12 @@
     if (!notifyButton) return;
     notifyButton.hidden = !canNotify;
     notifyButton.setAttribute("aria-pressed", String(wantsNotes()));
-    notifyButton.textContent = wantsNotes() ? "Stop notifying me in this browser" : "Notify me in this browser";
+    notifyButton.textContent = wantsNotes() ? say("Stop notifying me in this browser") : say("Notify me in this browser");
   }
   async function toggleNotes() {
     const on = !wantsNotes();
     if (on && await Notification.requestPermission() !== "granted") {
-      problem("This browser lets this page show no notifications. Its settings for this site change that.");
+      problem(say("This browser lets this page show no notifications. Its settings for this site change that."));
     } else wantsNotes(on);
     showNotifyButton();
   }
@@ -814,7 +846,7 @@
     if (cancel || allow || words || older !== undefined || ["cancel-all", "menu"].includes(target.id)) event.preventDefault();
     if (cancel) { if (sendNow({ type: "cancel", task: cancel })) target.disabled = true; }
     else if (allow) allowHost(target);
-    else if (words) { target.disabled = true; say(words); }
+    else if (words) { target.disabled = true; post(words); }
     else if (older !== undefined) showOlder(target);
     else if (target.id === "cancel-all") sendNow({ type: "cancel" });
     else if (target.id === "menu") drawer(!document.body.classList.contains("drawer"));
@@ -827,13 +859,13 @@
   function stopTurns() {
     for (const entry of all(".working", log)) {
       if (!sendNow({ type: "cancel", turn: entry.dataset.answer })) return;
-      working(entry, "Stopping…");
+      working(entry, say("Stopping…"));
     }
   }
 
   async function showOlder(anchor) {
     const response = await fetch(anchor.href).catch(() => null);
-    if (!response?.ok) return problem("Older messages could not be loaded. Try again in a moment.");
+    if (!response?.ok) return problem(say("Older messages could not be loaded. Try again in a moment."));
     const fragment = fromHtml(await response.text());
     const height = main.scrollHeight - main.scrollTop;
     anchor.closest(".older").replaceWith(fragment);
@@ -900,8 +932,8 @@
   function addFiles(files) {
     problem("");
     for (const file of files) {
-      if (uploads.size >= number("maxFiles")) { problem(`At most ${number("maxFiles")} files can come with one message.`); break; }
-      if (file.size > number("maxUpload")) { problem(`${file.name} is too large (${size(file.size)}): up to ${size(number("maxUpload"))} each are taken.`); continue; }
+      if (uploads.size >= number("maxFiles")) { problem(say("At most {n} files can come with one message.", { n: number("maxFiles") })); break; }
+      if (file.size > number("maxUpload")) { problem(say("{name} is too large ({size}): up to {most} each are taken.", { name: file.name, size: size(file.size), most: size(number("maxUpload")) })); continue; }
       upload(file);
     }
     text.focus();
@@ -911,7 +943,7 @@
   function uploadLine(file, off) {
     const item = make("li"), stop = make("button", "small", "✕");
     stop.type = "button";
-    stop.setAttribute("aria-label", "Remove " + file.name);
+    stop.setAttribute("aria-label", say("Take off {name}", { name: file.name }));
     stop.onclick = () => { off(); text.focus(); };
     item.append(make("span", "name", file.name), make("small", "", size(file.size)), stop);
     find("#uploads").append(item);
@@ -930,7 +962,7 @@
     const bar = make("progress");
     bar.max = 100;
     bar.value = 0;
-    bar.setAttribute("aria-label", "Sending " + file.name);
+    bar.setAttribute("aria-label", say("Sending {name}", { name: file.name }));
     const item = uploadLine(file, () => drop());
     find("button", item).before(bar);
     const picture = /^image\/(png|jpeg|gif|webp)$/.test(file.type) ? URL.createObjectURL(file) : null;
@@ -949,15 +981,15 @@
       try { answer = JSON.parse(request.responseText); } catch { /* said below */ }
       if (request.status !== 200 || !answer?.path) {
         drop();
-        return problem(`${file.name} was not taken: ${answer?.error?.message ?? "the server answered " + request.status}`);
+        return problem(say("{name} was not taken: {why}", { name: file.name, why: answer?.error?.message ?? request.status }));
       }
       entry.attachment = answer;
       if (picture) pictures.set(answer.path, picture);
       bar.replaceWith(make("span", "ok", "✓"));
-      announce(file.name + " is ready to be sent");
+      announce(say("{name} is ready to be sent", { name: file.name }));
       sendIfUp();
     };
-    request.onerror = () => { drop(); problem(`${file.name} could not be sent. Check the connection and attach it again.`); };
+    request.onerror = () => { drop(); problem(say("{name} could not be sent. Check the connection and attach it again.", { name: file.name })); };
     request.open("POST", `${base}/chats/${chat}/files?name=${encodeURIComponent(file.name)}`);
     request.send(file);
   }
@@ -967,13 +999,13 @@
   async function record(button) {
     if (recorder) return recorder.state === "recording" && recorder.stop();
     const stream = await navigator.mediaDevices.getUserMedia({ audio: true }).catch(() => null);
-    if (!stream) return problem("The microphone can't be used: the browser refused it, or there is none.");
+    if (!stream) return problem(say("The microphone can't be used: the browser refused it, or there is none."));
     const pieces = [];
     recorder = new MediaRecorder(stream);
     const show = (on) => {
       button.setAttribute("aria-pressed", String(on));
-      button.setAttribute("aria-label", on ? "Stop recording and attach it" : "Record a voice note");
-      announce(on ? "Recording" : "Recorded");
+      button.setAttribute("aria-label", on ? say("Stop recording and attach it") : say("Record a voice note"));
+      announce(on ? say("Recording") : say("Recorded"));
     };
     recorder.ondataavailable = (event) => pieces.push(event.data);
     recorder.onstop = () => {
@@ -1008,7 +1040,7 @@
     const left = offered();
     commands.hidden = !left.length;
     choose(left[0]);
-    if (before && left.length) announce(left.length === 1 ? "One command" : `${left.length} commands: arrow keys choose, Tab takes one`);
+    if (before && left.length) announce(left.length === 1 ? say("One command") : say("Commands: {n}. Arrow keys choose, Tab takes one.", { n: left.length }));
   }
   function closeCommands() { commands.hidden = true; choose(undefined); }
   function takeCommand(choice) {
@@ -1040,10 +1072,10 @@
     sendWhenUp = false;
     const words = text.value.trim();
     if (!words && !uploads.size) return;
-    if (new TextEncoder().encode(words).length > number("maxText")) return problem("The message is too long. Send it as a file.");
+    if (new TextEncoder().encode(words).length > number("maxText")) return problem(say("The message is too long. Send it as a file."));
     if (uploading()) {
       sendWhenUp = true;
-      return problem("The message is sent as soon as its files are.");
+      return problem(say("The message is sent as soon as its files are."));
     }
     problem("");
     const attachments = [...uploads].map((entry) => entry.attachment);
@@ -1052,7 +1084,7 @@
     text.value = draft;
     draft = "";
     grow();
-    say(words, attachments);
+    post(words, attachments);
   }
 
   if (form) {

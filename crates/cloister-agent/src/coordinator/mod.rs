@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use cloister_protocol::link::{Downlink, Trigger, Uplink};
+use cloister_protocol::link::{BegunTurn, Downlink, Trigger, Uplink};
 use cloister_protocol::{ChatId, End, MessageId, TurnId, with_causes};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -126,6 +126,7 @@ impl Coordinator {
 
     async fn take(&mut self, frame: Downlink) -> Result<(), LinkError> {
         match frame {
+            Downlink::Began { chat, turns } => self.begin(chat, turns).await,
             Downlink::Trigger(trigger) => self.accept(trigger).await,
             Downlink::Stored { turn } => self.stored(&turn).await,
             Downlink::CancelTurn { turn } => self.signal(&turn, Signal::Cancel),
@@ -137,6 +138,17 @@ impl Coordinator {
             Downlink::Stop => {}
         }
         Ok(())
+    }
+
+    /// Writes down what a chat began with, before the trigger that follows: the journal keeps the order.
+    async fn begin(&mut self, chat: ChatId, turns: Vec<BegunTurn>) {
+        let submitted = self.desk.journal.submit(chat, move |db| db.begin_with(&turns)).await;
+        self.tasks.spawn(async move {
+            if let Err(error) = submitted.wait().await {
+                turn::log_journal(&error);
+            }
+            Happened::Stored
+        });
     }
 
     async fn accept(&mut self, trigger: Trigger) {

@@ -130,6 +130,7 @@ async fn farewell(link: &Link, frames: &mut mpsc::Receiver<Downlink>, finish: Fi
 
 fn ignore(frame: &Downlink) {
     let kind = match frame {
+        Downlink::Began { .. } => "began",
         Downlink::Trigger(_) => "trigger",
         Downlink::Stored { .. } => "stored",
         Downlink::CancelTurn { .. } => "cancel_turn",

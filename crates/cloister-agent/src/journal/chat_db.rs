@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use cloister_protocol::link::{Cause, Step, Trigger};
+use cloister_protocol::link::{BegunTurn, Cause, Step, Trigger};
 use cloister_protocol::{End, ErrorCode, TurnId, Usage};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, Transaction, params};
@@ -159,6 +159,20 @@ impl ChatDb {
             None if added == 1 => Accepted::Fresh { seq },
             None => Accepted::Open { seq },
         })
+    }
+
+    /// Writes down turns that ended before this chat began, as a branch of where they were said.
+    pub(crate) fn begin_with(&self, turns: &[BegunTurn]) -> rusqlite::Result<()> {
+        let transaction = self.connection.unchecked_transaction()?;
+        for BegunTurn { at, cause, end } in turns {
+            self.connection
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO turns (id, cause, state, ending, created_at)
+                     VALUES (?1, ?2, 'stored', ?3, ?4)",
+                )?
+                .execute(params![end.turn.as_str(), json(cause)?, json(end)?, at])?;
+        }
+        transaction.commit()
     }
 
     pub(crate) fn ending(&self, turn: i64) -> rusqlite::Result<Option<End>> {

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod approvals;
 #[cfg(test)]
+mod branches;
+#[cfg(test)]
 mod comfort;
 #[cfg(test)]
 mod conversation;
@@ -10,6 +12,10 @@ mod conversation;
 mod files;
 #[cfg(test)]
 mod finding;
+#[cfg(test)]
+mod gallery;
+#[cfg(test)]
+mod languages;
 #[cfg(test)]
 mod layout;
 #[cfg(test)]

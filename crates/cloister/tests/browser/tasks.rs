@@ -80,7 +80,7 @@ async fn tasks_are_shown_as_they_go_and_can_be_cancelled() {
     page.wait_for_text(".task .todos .doing", "<b>wait</b>").await.unwrap();
     assert_eq!(page.count("#tasks li").await.unwrap(), 3);
 
-    page.click(".task [aria-label='Cancel beta']").await.unwrap();
+    page.click(".task [aria-label='Cancel: beta']").await.unwrap();
     page.wait_for("document.querySelectorAll('#tasks li').length === 2", "two tasks")
         .await
         .unwrap();

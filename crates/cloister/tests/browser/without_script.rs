@@ -60,7 +60,7 @@ async fn tasks_are_cancelled_and_tried_again() {
     let page = without_script(&world).await;
     say(&page, "job:alpha job:beta").await;
     reloaded(&page, "#log", "It has begun.").await;
-    page.click(".task [aria-label='Cancel alpha']").await.unwrap();
+    page.click(".task [aria-label='Cancel: alpha']").await.unwrap();
     reloaded(&page, ".task[data-state=cancelled]", "alpha").await;
     page.click("#cancel-all").await.unwrap();
     reloaded(&page, ".task[data-state=cancelled] ~ .task[data-state=cancelled]", "beta").await;

@@ -101,7 +101,7 @@ async fn messages_are_copied_edited_quoted_and_asked_again() {
     page.wait_for("document.querySelectorAll('.agent .rich').length === 2", "two answers")
         .await
         .unwrap();
-    page.click("[aria-label='Ask the same again']").await.unwrap();
+    page.click("[aria-label='Regenerate this answer']").await.unwrap();
     page.wait_for("document.querySelectorAll('.agent .rich').length === 3", "three answers")
         .await
         .unwrap();
@@ -153,6 +153,6 @@ async fn an_edit_keeps_the_draft_and_the_files() {
     assert_eq!(page.count(".person a.file").await.unwrap(), 2);
     // Asking again works also where the question is not on the page.
     page.eval("document.querySelectorAll('.person').forEach(e => e.remove()); 0").await.unwrap();
-    page.click("[aria-label='Ask the same again']").await.unwrap();
+    page.click("[aria-label='Regenerate this answer']").await.unwrap();
     page.wait_for("document.querySelectorAll('.person').length === 1", "it again").await.unwrap();
 }

@@ -302,6 +302,7 @@ impl Actor {
         let Some(link) = link else { return false };
         cell.link = Some(link);
         cell.sent.clear();
+        cell.begun = false;
         cell.newest = 0;
         self.failed_launches = 0;
         self.reconcile().await;

@@ -30,6 +30,8 @@ pub(super) struct Cell {
     pub(super) sent: HashMap<i64, Owed>,
     /// The newest of the rows that were.
     pub(super) newest: i64,
+    /// What its chat began with was handed over on the present link, if it is a branch.
+    pub(super) begun: bool,
     _door: Box<dyn OpenDoor>,
     slot: Slot,
 }
@@ -104,6 +106,7 @@ impl Cell {
             unlinked_at: Instant::now(),
             sent: HashMap::new(),
             newest: 0,
+            begun: false,
             _door: door,
             slot,
         })

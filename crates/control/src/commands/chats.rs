@@ -12,6 +12,10 @@ use cloister_store::tasks::Task;
 use cloister_words::noted;
 use ref_cast::RefCast;
 
+mod branching;
+
+pub use branching::Branching;
+
 use super::Verb;
 use super::run::who;
 use super::run::{Here, line};

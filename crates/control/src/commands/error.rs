@@ -17,6 +17,8 @@ pub enum CommandRefusal {
     OthersReadAlong { noted: &'static str },
     OthersUseIt { noted: &'static str },
     ChatsAreThreads,
+    NothingToBranch,
+    NoRoomToBranch,
     NoChat { id: ChatId },
     NoTitle { sign: char },
     NothingWaits,
@@ -38,6 +40,7 @@ impl Refusal for CommandRefusal {
     fn code(&self) -> ErrorCode {
         match self {
             Self::NoHelp { .. }
+            | Self::NothingToBranch
             | Self::NoChat { .. }
             | Self::NothingWaits
             | Self::NothingOfYoursWaits { .. }
@@ -47,6 +50,7 @@ impl Refusal for CommandRefusal {
             | Self::OthersUseIt { .. }
             | Self::NotYourBudget { .. } => ErrorCode::Forbidden,
             Self::SeveralWait { .. } => ErrorCode::Conflict,
+            Self::NoRoomToBranch => ErrorCode::OverQuota,
             Self::NoCommand { .. }
             | Self::ChatsAreThreads
             | Self::NoTitle { .. }
@@ -68,6 +72,15 @@ impl Refusal for CommandRefusal {
             }
             Self::ChatsAreThreads => {
                 say!(to, "a chat in this conversation is a topic or thread of it")
+            }
+            Self::NothingToBranch => {
+                say!(to, "nothing was answered up to there that a chat could begin with")
+            }
+            Self::NoRoomToBranch => {
+                say!(
+                    to,
+                    "the workspace is over its quota: there is no room for a copy of the files"
+                )
             }
             Self::NoChat { id } => say!(to, "there is no chat {id}", id = id),
             Self::NoTitle { sign } => {
@@ -140,7 +153,11 @@ impl Refusal for CommandRefusal {
             Self::AgentWhat => say!(to, "such as /agent new Nora, who looks after my garden"),
             Self::TaskWhat => say!(to, "such as /task sort the photos, or /task T1"),
             Self::NoLanguage { .. } => say!(to, "such as /language de; there are en, de and ru"),
-            Self::NoTitle { .. } | Self::NothingWaits | Self::NoAmount { .. } => return None,
+            Self::NoRoomToBranch => say!(to, "delete files that are no longer needed"),
+            Self::NothingToBranch
+            | Self::NoTitle { .. }
+            | Self::NothingWaits
+            | Self::NoAmount { .. } => return None,
         })
     }
 }

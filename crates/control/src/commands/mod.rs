@@ -18,8 +18,8 @@ use cloister_words::noted;
 
 use crate::control::part;
 
-pub use chats::Chats;
 pub(crate) use chats::title;
+pub use chats::{Branching, Chats};
 pub(crate) use deciding::{is_for_agent, of, stored};
 pub use error::{CommandError, CommandRefusal};
 pub(crate) use spelling::{nearest, spell_commands};
@@ -47,6 +47,7 @@ pub(crate) enum Verb {
     Cancel,
     Retry,
     New,
+    Branch,
     Chats,
     Rename,
     Archive,
@@ -102,6 +103,7 @@ impl Verb {
     pub(crate) const fn group(self) -> Group {
         match self {
             Self::New
+            | Self::Branch
             | Self::Chats
             | Self::Rename
             | Self::Archive
@@ -138,6 +140,7 @@ impl Verb {
             Self::Start
             | Self::Retry
             | Self::New
+            | Self::Branch
             | Self::Chats
             | Self::Rename
             | Self::Archive
@@ -174,6 +177,12 @@ pub const COMMANDS: &[Command] = &[
     ),
     row("pair", "/pair", noted!("a code that links your account here to a user"), Verb::Pair),
     row("new", "/new [title]", noted!("start another chat"), Verb::New),
+    row(
+        "branch",
+        "/branch [title]",
+        noted!("start another chat that begins with this conversation"),
+        Verb::Branch,
+    ),
     row(
         "chats",
         "/chats [C1]",

@@ -139,6 +139,7 @@ impl Commands {
             Verb::Cancel => self.cancel(row, here, rest).await,
             Verb::Retry => self.retry(row, here, rest).await,
             Verb::New => self.control.chats().new_chat_command(row, here, rest).await,
+            Verb::Branch => self.control.chats().branch_command(row, here, rest).await,
             Verb::Chats if rest.is_empty() => {
                 Ok(self.control.chats().list_chats(row, here).await?)
             }
@@ -215,7 +216,7 @@ impl Commands {
             Verb::Task => chat(ChatCall::SendMessage),
             Verb::Cancel => chat(ChatCall::CancelTask),
             Verb::Retry => chat(ChatCall::RetryTask),
-            Verb::New => workspace(WorkspaceCall::CreateChat),
+            Verb::New | Verb::Branch => workspace(WorkspaceCall::CreateChat),
             // What is to change is decided where it is known what.
             Verb::Chats | Verb::Agent => workspace(WorkspaceCall::ListChats),
             Verb::Rename | Verb::Archive | Verb::Clear => chat(ChatCall::Change),

@@ -5,6 +5,7 @@
 //! refusing links and mount crossings; what was opened is then judged by its descriptor. Nothing is
 //! checked by name and opened afterwards.
 
+mod copying;
 mod inventory;
 mod listing;
 mod name;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cloister_protocol::admin::PresetView;
+use cloister_words::noted;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
@@ -47,7 +48,7 @@ impl Preset {
 pub const PRESETS: &[Preset] = &[
     Preset::hosted(
         "openrouter",
-        "OpenRouter: one key, most models",
+        noted!("OpenRouter: one key, most models"),
         "https://openrouter.ai/api/v1",
         "https://openrouter.ai/keys",
     ),
@@ -87,10 +88,10 @@ pub const PRESETS: &[Preset] = &[
         "https://api.z.ai/api/paas/v4",
         "https://z.ai/manage-apikey/apikey-list",
     ),
-    Preset::here("ollama", "Ollama on this machine", "http://127.0.0.1:11434/v1"),
-    Preset::here("llama.cpp", "llama.cpp on this machine", "http://127.0.0.1:8080/v1"),
-    Preset::here("vllm", "vLLM on this machine", "http://127.0.0.1:8000/v1"),
-    Preset::here("lmstudio", "LM Studio on this machine", "http://127.0.0.1:1234/v1"),
+    Preset::here("ollama", noted!("Ollama on this machine"), "http://127.0.0.1:11434/v1"),
+    Preset::here("llama.cpp", noted!("llama.cpp on this machine"), "http://127.0.0.1:8080/v1"),
+    Preset::here("vllm", noted!("vLLM on this machine"), "http://127.0.0.1:8000/v1"),
+    Preset::here("lmstudio", noted!("LM Studio on this machine"), "http://127.0.0.1:1234/v1"),
 ];
 
 /// The place of this name.

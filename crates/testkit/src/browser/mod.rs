@@ -3,6 +3,7 @@
 //! Speaks the few commands of the DevTools protocol that the tests need over one WebSocket. Promises:
 //! a fresh profile each time, nothing left running when it is dropped, every wait has a bound.
 
+mod axe;
 mod cdp;
 mod page;
 
@@ -48,6 +49,8 @@ const FLAGS: [&str; 18] = [
 pub enum BrowserError {
     #[error("there is no Chromium here: `scripts/setup test` installs it")]
     Missing,
+    #[error("axe-core is not installed: run `scripts/axe-core` (`make test` does)")]
+    NoAxe(#[source] std::io::Error),
     #[error("Chromium could not be started")]
     Start(#[source] std::io::Error),
     #[error("Chromium did not start: {0}")]

@@ -76,6 +76,7 @@ async fn serve(role: Role) -> Result<(), door::Gone> {
             | Downlink::CancelTurn { .. }
             | Downlink::YieldTurn { .. }
             | Downlink::Journaled { .. }
+            | Downlink::Began { .. }
             | Downlink::Reply { .. } => {}
         }
     }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cloister_words::{AREAS, Area, Entry, Language, read, write};
+use cloister_words::{AREAS, Area, Entry, Language, read, said_by_script, write};
 
 use super::root;
 use super::source::{bracketed, line_of, product};
@@ -18,7 +18,8 @@ struct Sentence {
 }
 
 /// What begins a sentence, and which of its arguments are text.
-const SAID_BY: [(&str, &[usize]); 3] = [("say!(", &[1]), ("count!(", &[2, 3]), ("noted!(", &[0])];
+const SAID_BY: [(&str, &[usize]); 4] =
+    [("say!(", &[1]), ("phrase!(", &[1]), ("count!(", &[2, 3]), ("noted!(", &[0])];
 
 fn said_in(area: &Area) -> BTreeMap<String, Sentence> {
     let mut said = BTreeMap::new();
@@ -46,10 +47,9 @@ fn said_in(area: &Area) -> BTreeMap<String, Sentence> {
     }
     if area.name == "web" {
         let script = std::fs::read_to_string(root().join("crates/web/static/app.js")).unwrap();
-        for (at, found) in script.match_indices(" say(\"").chain(script.match_indices("(say(\"")) {
+        for text in said_by_script(&script) {
+            let at = script.find(text).unwrap_or_default();
             let place = format!("web/static/app.js:{}", line_of(&script, at));
-            let from = at + found.len();
-            let text = script.get(from..).unwrap_or_default().split('"').next().unwrap_or_default();
             assert!(!text.contains('\\'), "{place}: no escapes are read here");
             said.insert(text.to_owned(), Sentence { plural: None, place });
         }

@@ -5,6 +5,7 @@ use cloister_control::rows::{Chat, NewChat};
 use cloister_policy::engine::{ChatCall, WorkspaceCall};
 use cloister_protocol::admin::{ChatChange, ChatView, Line};
 use cloister_protocol::{AgentId, ChatId, ErrorCode};
+use cloister_words::say;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -125,10 +126,9 @@ async fn change(
 pub(crate) fn checked_title(title: &str) -> Result<String, Failure> {
     let title = title.trim();
     if title.chars().count() > MAX_TITLE_CHARS || title.chars().any(char::is_control) {
-        return Err(Failure::new(
-            ErrorCode::BadRequest,
-            format!("a title is one line of at most {MAX_TITLE_CHARS} characters"),
-        ));
+        return Err(Failure::said(ErrorCode::BadRequest, |to| {
+            say!(to, "a title is one line of at most {most} characters", most = MAX_TITLE_CHARS)
+        }));
     }
     Ok(title.to_owned())
 }

@@ -7,6 +7,7 @@ use cloister_policy::engine::{PlatformCall, Request, WorkspaceCall};
 use cloister_policy::legible;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{BudgetView, NewUser, UsageView, UserChange, UserView};
+use cloister_words::say;
 
 use super::Admin;
 use super::authorise::Asker;
@@ -104,8 +105,9 @@ async fn change(
 pub(crate) fn checked_display_name(called: &str) -> Result<String, Failure> {
     let called = called.trim();
     if called.chars().count() > MAX_DISPLAY_CHARS || legible(called) != called {
-        let message = format!("a name is one line of at most {MAX_DISPLAY_CHARS} letters");
-        return Err(Failure::new(ErrorCode::BadRequest, message));
+        return Err(Failure::said(ErrorCode::BadRequest, |to| {
+            say!(to, "a name is one line of at most {most} letters", most = MAX_DISPLAY_CHARS)
+        }));
     }
     Ok(called.to_owned())
 }

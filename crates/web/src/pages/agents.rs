@@ -6,8 +6,9 @@ use axum::extract::State as Extract;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_policy::engine::WorkspaceCall;
-use cloister_protocol::ErrorBody;
 use cloister_protocol::admin::{AgentChange, AgentDetail, AgentView, NewAgent};
+use cloister_protocol::{ErrorBody, Language};
+use cloister_words::say;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -15,6 +16,7 @@ use super::banner;
 use super::calls::{Calls, May};
 use super::session::Viewer;
 use super::shell::{Page, Section, page};
+use crate::language::phrase;
 use crate::reply::{Failure, Path};
 use crate::server::State;
 
@@ -121,84 +123,87 @@ async fn whole(
         let path = format!("{}/{}", path(viewer), agent.id);
         details.push(calls.get::<AgentDetail>(&path).await?);
     }
+    let to = viewer.to;
     let body = html! {
         section.card {
-            h1 { "Your agents" }
-            @if let Some(problem) = problem { (super::forms::problem(problem)) }
-            p { "Each has a memory, skills, models and chats of its own, and sees nothing of the others." }
-            @for detail in &details { (one(detail, changes)) }
+            h1 { (say!(to, "Your agents")) }
+            @if let Some(problem) = problem { (super::forms::problem(to, problem)) }
+            p { (say!(to, "Each has a memory, skills, models and chats of its own, and sees nothing of the others.")) }
+            @for detail in &details { (one(to, detail, changes)) }
         }
         @if changes {
-            section.card { (new_agent()) }
-            @if !removed.is_empty() { section.card { (gone(&removed)) } }
+            section.card { (new_agent(to)) }
+            @if !removed.is_empty() { section.card { (gone(to, &removed)) } }
         }
     };
     let banner = banner::scripted(state, viewer).await;
-    let around =
-        Page { title: "Your agents", place: Section::Outside, viewer: Some(viewer), banner };
+    let title = &say!(to, "Your agents");
+    let around = Page { title, to, place: Section::Outside, viewer: Some(viewer), banner };
     Ok(page(&around, &body))
 }
 
-fn called(agent: &AgentView) -> &str {
-    if agent.name.is_empty() { "Your first agent" } else { &agent.name }
+fn called(to: Language, agent: &AgentView) -> String {
+    if agent.name.is_empty() { say!(to, "First agent") } else { agent.name.clone() }
 }
 
-fn one(detail: &AgentDetail, changes: bool) -> Markup {
+fn one(to: Language, detail: &AgentDetail, changes: bool) -> Markup {
     let AgentDetail { agent, manner, seen } = detail;
     let first = agent.id.is_first();
+    let name = html! { span.unseen translate="no" { " " (called(to, agent)) } };
     html! {
         details {
-            summary { (called(agent)) }
+            summary { span translate="no" { (called(to, agent)) } }
             @if !agent.chats.is_empty() {
-                p { "Chats: " @for chat in &agent.chats { a href={ "/chats/" (chat) } { (chat) } " " } }
+                p { (say!(to, "Chats:")) " " @for chat in &agent.chats { a href={ "/chats/" (chat) } { (chat) } " " } }
             }
             @if changes {
                 form.stack method="post" action={ "/agents/" (agent.id) } {
                     input type="hidden" name="seen" value=(seen);
-                    label { "Name"
+                    label { (say!(to, "Name"))
                         input name="name" required[!first] maxlength="40" autocomplete="off" value=(agent.name);
                     }
-                    label { "Who it is, and how it should be"
+                    label { (say!(to, "Who it is, and how it should be"))
                         textarea name="manner" rows="5" maxlength="7500" { (manner) }
                     }
-                    button type="submit" { "Save" span.unseen { " " (called(agent)) } }
+                    button type="submit" { (say!(to, "Save")) (name) }
                 }
                 @if !first {
                     form method="post" action={ "/agents/" (agent.id) "/remove" } {
                         input type="hidden" name="removed" value="true";
-                        button type="submit" { "Remove" span.unseen { " " (called(agent)) } }
+                        button type="submit" { (say!(to, "Remove")) (name) }
                     }
-                    p.hint { "Its chats are archived and its tasks end. Its files stay, and it can be taken back." }
+                    p.hint { (say!(to, "Its chats are archived and its tasks end. Its files stay, and it can be taken back.")) }
                 }
-            } @else { p { (manner) } }
+            } @else { p translate="no" { (manner) } }
         }
     }
 }
 
-fn new_agent() -> Markup {
+fn new_agent(to: Language) -> Markup {
+    let command = html! { code { "/agent NAME" } };
     html! {
-        h2 { "Another one" }
+        h2 { (say!(to, "Another one")) }
         form.stack method="post" action="/agents" {
-            label { "Its name"
+            label { (say!(to, "Its name"))
                 input name="name" required maxlength="40" autocomplete="off" placeholder="Nora";
             }
-            label { "What it is there for"
+            label { (say!(to, "What it is there for"))
                 textarea name="manner" rows="3" maxlength="7500" {}
             }
-            button.primary type="submit" { "Make it" }
+            button.primary type="submit" { (say!(to, "Make it")) }
         }
-        p.hint { "One word, in any script. Then choose it beside " em { "New chat" } ", or write " code { "/agent NAME" } " in any chat." }
+        p.hint { (phrase!(to, "One word, in any script. Then choose it beside “New chat”, or write {command} in any chat.", command = command)) }
     }
 }
 
-fn gone(removed: &[AgentView]) -> Markup {
+fn gone(to: Language, removed: &[AgentView]) -> Markup {
     html! {
-        h2 { "Removed" }
+        h2 { (say!(to, "Removed")) }
         @for agent in removed {
             form.inline method="post" action={ "/agents/" (agent.id) "/remove" } {
                 input type="hidden" name="removed" value="false";
-                (agent.name) " "
-                button type="submit" { "Take back" span.unseen { " " (agent.name) } }
+                span translate="no" { (agent.name) } " "
+                button type="submit" { (say!(to, "Take back")) span.unseen translate="no" { " " (agent.name) } }
             }
         }
     }

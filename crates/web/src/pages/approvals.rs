@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::ControlError;
 use cloister_control::rows::Approval;
 use cloister_protocol::{Answer, ApprovalId, ErrorBody, ErrorCode};
+use cloister_words::say;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -14,6 +15,7 @@ use super::ask::{self, Back};
 use super::banner;
 use super::session::Viewer;
 use super::shell::{Page, Section, page};
+use crate::language::phrase;
 use crate::reply::{Failure, Path};
 use crate::server::State;
 
@@ -55,7 +57,7 @@ pub(super) async fn answer(
             Ok(Redirect::to(&place).into_response())
         }
         Err(error) => {
-            let problem = error.body();
+            let problem = error.body_in(viewer.to);
             // What this person may not even know of is as good as not there.
             if problem.code == ErrorCode::Forbidden && workspace != viewer.workspace {
                 return Err(ControlError::not_found("approval", id.to_string()).into());
@@ -73,34 +75,37 @@ async fn list(
     problem: Option<&ErrorBody>,
 ) -> Result<Markup, Failure> {
     let waiting = state.control.gates().approvals_for(viewer.user.id).await?;
+    let to = viewer.to;
+    let title = &say!(to, "Approvals");
+    let link = html! { a href="/grants" { (say!(to, "Grants")) } };
     let body = html! {
-        h1 { "Approvals" }
-        @if let Some(problem) = problem { (super::forms::problem(problem)) }
+        h1 { (title) }
+        @if let Some(problem) = problem { (super::forms::problem(to, problem)) }
         @if waiting.is_empty() {
-            p { "Nothing waits for your answer." }
+            p { (say!(to, "Nothing waits for your answer.")) }
         } @else {
-            p { "What agents may not do without a word of yours. It waits as long as you need." }
+            p { (say!(to, "What agents may not do without a word of yours. It waits as long as you need.")) }
         }
         @for approval in &waiting { (one(viewer, approval)) }
-        p.hint { "What you allowed for longer is in " a href="/grants" { "Grants" } "." }
+        p.hint { (phrase!(to, "What you allowed for longer is in {place}.", place = link)) }
     };
     let banner = banner::scripted(state, viewer).await;
-    let around =
-        Page { title: "Approvals", place: Section::Approvals, viewer: Some(viewer), banner };
+    let around = Page { title, to, place: Section::Approvals, viewer: Some(viewer), banner };
     Ok(page(&around, &body))
 }
 
 fn one(viewer: &Viewer, approval: &Approval) -> Markup {
     let own = approval.workspace == viewer.workspace;
+    let to = viewer.to;
     html! {
         p.place {
             @if own {
-                a href={ "/chats/" (approval.chat) "#q-" (approval.id) } { "In chat " (approval.chat) }
+                a href={ "/chats/" (approval.chat) "#q-" (approval.id) } { (say!(to, "In chat {chat}", chat = approval.chat)) }
             } @else {
-                "In workspace " (approval.workspace) ", chat " (approval.chat)
+                (say!(to, "In workspace {workspace}, chat {chat}", workspace = approval.workspace, chat = approval.chat))
             }
-            @if let Some(task) = approval.task { ", task " (task) }
+            @if let Some(task) = approval.task { ", " (say!(to, "task {task}", task)) }
         }
-        (ask::card(approval, Back::Approvals))
+        (ask::card(to, approval, Back::Approvals))
     }
 }

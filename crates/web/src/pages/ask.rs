@@ -5,8 +5,11 @@
 
 use cloister_control::rows::{Approval, ApprovalKind, ApprovalState};
 use cloister_policy::legible;
-use cloister_protocol::Answer;
+use cloister_protocol::{Answer, Language};
+use cloister_words::{count, noted, say, text_of};
 use maud::{Markup, html};
+
+use crate::language::phrase;
 
 /// Where a browser goes after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,43 +28,68 @@ impl Back {
 }
 
 /// What a button says.
-pub(super) const fn label(answer: Answer) -> &'static str {
+pub(super) fn label(to: Language, answer: Answer) -> &'static str {
+    let label = match answer {
+        Answer::Allow => noted!("Allow once"),
+        Answer::AllowForTask => noted!("For this task"),
+        Answer::AllowAlways => noted!("Always in this chat"),
+        Answer::Deny => noted!("Deny"),
+        Answer::DenyAndStop => noted!("Deny and stop"),
+    };
+    text_of(to, label)
+}
+
+/// What somebody did who answered.
+fn done(to: Language, who: &impl std::fmt::Display, answer: Answer) -> Markup {
+    let who = html! { strong translate="no" { (who) } };
     match answer {
-        Answer::Allow => "Allow once",
-        Answer::AllowForTask => "For this task",
-        Answer::AllowAlways => "Always in this chat",
-        Answer::Deny => "Deny",
-        Answer::DenyAndStop => "Deny and stop",
+        Answer::Allow => phrase!(to, "{who} allowed it once.", who = who),
+        Answer::AllowForTask => phrase!(to, "{who} allowed it for this task.", who = who),
+        Answer::AllowAlways => phrase!(to, "{who} allowed it always in this chat.", who = who),
+        Answer::Deny => phrase!(to, "{who} denied it.", who = who),
+        Answer::DenyAndStop => phrase!(to, "{who} denied it and stopped the task.", who = who),
+    }
+}
+
+/// How far an effect reaches, in a word; a class that is none of ours as it is.
+fn class_of(to: Language, class: &str) -> &str {
+    match class {
+        "safe" => text_of(to, noted!("safe")),
+        "middle" => text_of(to, noted!("middle")),
+        "outward" => text_of(to, noted!("outward")),
+        "unknown" => text_of(to, noted!("unknown")),
+        "destructive" => text_of(to, noted!("destructive")),
+        other => other,
     }
 }
 
 /// The card of a question as it stands now: one line of what it is about, the rest folded where that line says
 /// all that would happen. Once it is answered, all but who answered what is folded.
-pub(crate) fn card(approval: &Approval, back: Back) -> Markup {
+pub(crate) fn card(to: Language, approval: &Approval, back: Back) -> Markup {
     let heading = format!("q-{}", approval.id);
     let task = approval.task.map(|task| task.to_string());
     let waits = approval.state == ApprovalState::Pending;
     html! {
         section.entry.ask .settled[!waits] data-approval=(approval.id) data-task=[task] aria-labelledby=(heading) {
             h2 id=(heading) {
-                (legible(&approval.title))
+                span translate="no" { (legible(&approval.title)) }
                 @if !approval.class.is_empty() {
-                    " " span.class data-class=(approval.class) { (approval.class) }
+                    " " span.class data-class=(approval.class) { (class_of(to, &approval.class)) }
                 }
             }
-            @if waits { (sources(approval)) }
+            @if waits { (sources(to, approval)) }
             details.what open[waits && !says_all(approval)] {
-                summary { "Details of " (approval.id) }
-                p.why { (legible(&approval.reason)) }
-                @if !waits { (sources(approval)) }
-                pre.exact tabindex="0" aria-label="What exactly is asked" { (legible(&approval.text)) }
+                summary { (say!(to, "Details of {id}", id = approval.id)) }
+                p.why translate="no" { (legible(&approval.reason)) }
+                @if !waits { (sources(to, approval)) }
+                pre.exact tabindex="0" translate="no" aria-label=(say!(to, "What exactly is asked")) { (legible(&approval.text)) }
                 // It stands in the text of most.
                 @if !approval.digest.is_empty() && !approval.text.contains(&approval.digest) {
-                    p.digest { "Digest " code { (approval.digest) } }
+                    p.digest { (say!(to, "Digest")) " " code { (approval.digest) } }
                 }
             }
-            div.answers role="status" { (standing(approval)) }
-            @if waits { (buttons(approval, back)) }
+            div.answers role="status" { (standing(to, approval)) }
+            @if waits { (buttons(to, approval, back)) }
         }
     }
 }
@@ -78,12 +106,12 @@ fn says_all(approval: &Approval) -> bool {
         && (shown("command: ", "run: ") || shown("file: ", "delete the file "))
 }
 
-fn sources(approval: &Approval) -> Markup {
+fn sources(to: Language, approval: &Approval) -> Markup {
     html! {
         @if !approval.sources.is_empty() {
-            ul.sources aria-label="Untrusted sources behind it" {
+            ul.sources aria-label=(say!(to, "Untrusted sources behind it")) {
                 @for source in &approval.sources {
-                    li { "Because this task has read " (legible(source)) }
+                    li { (phrase!(to, "Because this task has read {source}", source = html! { span translate="no" { (legible(source)) } })) }
                 }
             }
         }
@@ -91,29 +119,32 @@ fn sources(approval: &Approval) -> Markup {
 }
 
 /// Who has answered what, and who must still.
-fn standing(approval: &Approval) -> Markup {
+fn standing(to: Language, approval: &Approval) -> Markup {
     let answers = &approval.answers;
     let given = u8::try_from(answers.len()).unwrap_or(u8::MAX);
     let left = approval.people.saturating_sub(given);
     html! {
         @for given in answers {
-            p.hint { strong { (given.by) } " " (given.answer.deed()) "." }
+            p.hint { (done(to, &given.by, given.answer)) }
         }
         @match approval.state {
             ApprovalState::Pending => {
                 @if approval.people > 1 {
-                    p.hint { "It takes " (approval.people) " different people; " (left) " more must answer." }
+                    p.hint {
+                        (count!(to, left, "It takes {people} different people; {n} more must answer.",
+                            "It takes {people} different people; {n} more must answer.", people = approval.people))
+                    }
                 }
             }
             ApprovalState::Allowed | ApprovalState::Denied => {
-                @if answers.is_empty() { p.hint { "Answered." } }
+                @if answers.is_empty() { p.hint { (say!(to, "Answered.")) } }
             }
-            ApprovalState::Void => p.hint { "The task ended before this was answered." },
+            ApprovalState::Void => p.hint { (say!(to, "The task ended before this was answered.")) },
         }
     }
 }
 
-fn buttons(approval: &Approval, back: Back) -> Markup {
+fn buttons(to: Language, approval: &Approval, back: Back) -> Markup {
     // The expected answer stands out only where little can go wrong.
     let harmless = ["safe", "middle"].contains(&approval.class.as_str());
     html! {
@@ -122,7 +153,7 @@ fn buttons(approval: &Approval, back: Back) -> Markup {
             input type="hidden" name="back" value=(back.as_str());
             @for (at, answer) in approval.offered.iter().enumerate() {
                 button type="submit" name="answer" value=(answer.as_str())
-                    .primary[harmless && at == 0] .danger[*answer == Answer::DenyAndStop] { (label(*answer)) }
+                    .primary[harmless && at == 0] .danger[*answer == Answer::DenyAndStop] { (label(to, *answer)) }
             }
         }
     }

@@ -41,7 +41,7 @@ fn tags(html: &str) -> Vec<&str> {
 #[test]
 fn all_of_a_text_is_shown_and_nothing_of_it_hides() {
     let evil = format!("echo ok{}\u{202e}\u{200b}\u{1b}[2Jrm -rf / # end", " ".repeat(100_000));
-    let shown = card(&question(&evil), Back::Chat).into_string();
+    let shown = card(Language::En, &question(&evil), Back::Chat).into_string();
     assert!(shown.len() > 200_000, "the title and the text are whole");
     assert!(shown.contains("⟨U+202E⟩⟨U+200B⟩⟨U+001B⟩[2Jrm -rf / # end"));
     assert!(!shown.chars().any(cloister_policy::is_hidden));
@@ -66,7 +66,7 @@ fn what_is_asked_is_only_text() {
         by: evil.to_owned(),
         answer: Answer::Allow,
     }];
-    let shown = card(&approval, Back::Chat).into_string();
+    let shown = card(Language::En, &approval, Back::Chat).into_string();
     for tag in tags(&shown) {
         let name = tag.split(' ').next().unwrap_or_default();
         assert!(!["img", "strong>bold", "a"].contains(&name), "<{tag}>");
@@ -79,7 +79,7 @@ fn what_is_asked_is_only_text() {
 #[test]
 fn the_buttons_are_those_that_were_offered_and_send_the_digest() {
     let mut approval = question("x");
-    let shown = card(&approval, Back::Approvals).into_string();
+    let shown = card(Language::En, &approval, Back::Approvals).into_string();
     let values: Vec<&str> = shown
         .split("name=\"answer\" value=\"")
         .skip(1)
@@ -96,8 +96,11 @@ fn the_buttons_are_those_that_were_offered_and_send_the_digest() {
         answer: Answer::DenyAndStop,
     }];
     approval.state = ApprovalState::Denied;
-    let shown = card(&approval, Back::Approvals).into_string();
-    assert!(shown.contains("<strong>alice</strong> denied it and stopped the task."), "{shown}");
+    let shown = card(Language::En, &approval, Back::Approvals).into_string();
+    assert!(
+        shown.contains("<strong translate=\"no\">alice</strong> denied it and stopped the task."),
+        "{shown}"
+    );
     assert!(!shown.contains("<button") && !shown.contains("<form"), "{shown}");
 }
 
@@ -110,10 +113,12 @@ fn details_are_folded_where_the_line_says_all() {
     approval.title = "run: rm -r old".to_owned();
     approval.sources.clear();
     let is_open = |approval: &Approval| {
-        card(approval, Back::Chat).into_string().contains("<details class=\"what\" open>")
+        card(Language::En, approval, Back::Chat)
+            .into_string()
+            .contains("<details class=\"what\" open>")
     };
     assert!(!is_open(&approval));
-    let shown = card(&approval, Back::Chat).into_string();
+    let shown = card(Language::En, &approval, Back::Chat).into_string();
     assert_eq!(shown.matches(">Digest ").count(), 0, "it stands in the text: {shown}");
     let longer =
         Approval { title: "run: rm -r ol… (about 9 more)".to_owned(), ..approval.clone() };

@@ -2,11 +2,14 @@
 //! browser keeps them for good.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use cloister_protocol::Language;
+use cloister_words::text_of;
 
 struct Asset {
     /// The address below `/static/`.
@@ -38,9 +41,27 @@ fn fingerprint(bytes: &[u8]) -> u64 {
 static CSS: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new("app", "css", "text/css; charset=utf-8", include_str!("../../static/app.css"))
 });
-static JS: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("app", "js", "text/javascript; charset=utf-8", include_str!("../../static/app.js"))
+/// The script: one for each language, for it says things too.
+static JS: LazyLock<Vec<(Language, Asset)>> = LazyLock::new(|| {
+    let script = |to| Asset::new("app", "js", "text/javascript; charset=utf-8", speaking(to));
+    Language::ALL.into_iter().map(|to| (to, script(to))).collect()
 });
+
+const SCRIPT: &str = include_str!("../../static/app.js");
+/// Where it has its sentences.
+const SENTENCES: &str = "const SENTENCES = {};";
+
+/// The script with its sentences in a language; English it has itself.
+fn speaking(to: Language) -> Cow<'static, str> {
+    if to == Language::En {
+        return SCRIPT.into();
+    }
+    let words: BTreeMap<&str, &str> =
+        cloister_words::said_by_script(SCRIPT).map(|text| (text, text_of(to, text))).collect();
+    SCRIPT
+        .replacen(SENTENCES, &format!("const SENTENCES = {};", serde_json::json!(words)), 1)
+        .into()
+}
 static ICON: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new("icon", "svg", "image/svg+xml", include_str!("../../static/icon.svg"))
 });
@@ -59,8 +80,9 @@ pub(super) fn css() -> String {
     format!("/static/{}", CSS.name)
 }
 
-pub(super) fn js() -> String {
-    format!("/static/{}", JS.name)
+pub(super) fn js(to: Language) -> String {
+    let script = JS.iter().find(|(language, _)| *language == to);
+    format!("/static/{}", script.map_or("", |(_, script)| &script.name))
 }
 
 pub(super) fn icon() -> String {
@@ -72,8 +94,9 @@ pub(super) fn manifest() -> String {
 }
 
 pub(super) async fn serve(Path(name): Path<String>) -> Response {
-    let Some(asset) = [&CSS, &JS, &ICON, &MANIFEST].into_iter().find(|asset| asset.name == name)
-    else {
+    let scripts = JS.iter().map(|(_, script)| script);
+    let all = [&*CSS, &*ICON, &*MANIFEST].into_iter().chain(scripts);
+    let Some(asset) = all.into_iter().find(|asset| asset.name == name) else {
         return (StatusCode::NOT_FOUND, "there is no such file\n").into_response();
     };
     let headers = [

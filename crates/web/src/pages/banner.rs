@@ -1,9 +1,11 @@
 //! The notice above the pages: that answers come from a script, and the offer of the guided start.
 
 use cloister_protocol::ChatId;
+use cloister_words::{count, say};
 use maud::{Markup, html};
 
 use super::session::Viewer;
+use crate::language::phrase;
 use crate::server::State;
 
 /// What this person should know before they write in this chat, if anything.
@@ -21,20 +23,21 @@ pub(super) async fn for_viewer(state: &State, viewer: &Viewer, chat: ChatId) -> 
     if scripted.is_none() && !offered && elsewhere == 0 {
         return None;
     }
+    let to = viewer.to;
     Some(html! {
         @if elsewhere > 0 {
             p {
                 a href="/approvals" {
-                    @if elsewhere == 1 { "A question waits" } @else { (elsewhere) " questions wait" }
+                    (count!(to, elsewhere, "{n} question waits for your answer in other chats.",
+                        "{n} questions wait for your answer in other chats."))
                 }
-                " for your answer in other chats."
             }
         }
         @if let Some(scripted) = scripted { (scripted) }
         @if offered {
             p {
-                "New here? The " a href="/start" { "guided start" }
-                " gives your agent a name and tells it about you. It takes a minute, and it can wait."
+                (phrase!(to, "New here? The {start} gives your agent a name and tells it about you. It takes a minute, and it can wait.",
+                    start = html! { a href="/start" { (say!(to, "guided start")) } }))
             }
         }
     })
@@ -55,20 +58,26 @@ async fn questions_elsewhere(state: &State, viewer: &Viewer, chat: ChatId) -> us
 pub(super) async fn scripted(state: &State, viewer: &Viewer) -> Option<Markup> {
     match state.control.models().uses_demo_model().await {
         Ok(false) => None,
-        Ok(true) => Some(html! {
-            p {
-                strong { "The demo model answers here: a script, not an AI. " }
-                @if viewer.is_operator() {
-                    a href="/model" { "Connect a real one" }
-                    "; a base URL and a key are all it takes."
-                } @else {
-                    "Whoever runs this machine can connect a real one."
-                }
-            }
-        }),
+        Ok(true) => Some(demo_model(viewer)),
         Err(error) => {
             tracing::error!(error = error.chain(), "which models are in use could not be read");
             None
+        }
+    }
+}
+
+fn demo_model(viewer: &Viewer) -> Markup {
+    let to = viewer.to;
+    html! {
+        p {
+            strong { (say!(to, "The demo model answers here: a script, not an AI.")) }
+            " "
+            @if viewer.is_operator() {
+                (phrase!(to, "{connect}; a base URL and a key are all it takes.",
+                    connect = html! { a href="/model" { (say!(to, "Connect a real one")) } }))
+            } @else {
+                (say!(to, "Whoever runs this machine can connect a real one."))
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use cloister_control::People;
 use cloister_policy::engine::{
     Assigned, Person, Place, Request as Policy, Role, Scope, WorkspaceCall,
 };
-use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope, UserId, WorkspaceId};
+use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope, Language, UserId, WorkspaceId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tower::ServiceExt as _;
@@ -16,7 +16,7 @@ use tower::ServiceExt as _;
 use super::session::Viewer;
 use crate::admin::admin_routes;
 use crate::caller::Caller;
-use crate::reply::Failure;
+use crate::reply::{Failure, Told};
 use crate::server::State;
 
 /// No answer that a page shows is longer.
@@ -60,11 +60,13 @@ impl<'a> May<'a> {
 pub(super) struct Calls {
     router: Router,
     user: UserId,
+    /// What refusals are said in.
+    to: Language,
 }
 
 impl Calls {
     pub(super) fn of(state: &State, viewer: &Viewer) -> Self {
-        Self { router: admin_routes(state), user: viewer.user.id }
+        Self { router: admin_routes(state), user: viewer.user.id, to: viewer.to }
     }
 
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ErrorBody> {
@@ -94,12 +96,14 @@ impl Calls {
             Err(never) => match never {},
         };
         let status = answer.status();
+        let told = answer.extensions().get::<Told>().cloned().unwrap_or_default();
         let bytes =
             to_bytes(answer.into_body(), LONGEST).await.map_err(|e| failed(e.to_string()))?;
         if status == StatusCode::OK {
             return serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()));
         }
         let said: Result<ErrorEnvelope, _> = serde_json::from_slice(&bytes);
-        Err(said.map_or_else(|_| failed(format!("it was answered with {status}")), |e| e.error))
+        let said = said.map(|envelope| told.body_in(self.to, envelope.error));
+        Err(said.unwrap_or_else(|_| failed(format!("it was answered with {status}"))))
     }
 }

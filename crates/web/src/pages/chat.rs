@@ -6,7 +6,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::rows::{Chat, Cursor, ListedChat, Task};
 use cloister_control::{KnownAgent, menu};
 use cloister_policy::legible;
-use cloister_protocol::{AgentFrame, ChatId, ErrorCode, TurnId};
+use cloister_protocol::{AgentFrame, ChatId, ErrorCode, Language, TurnId};
+use cloister_words::{say, text_of};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -15,8 +16,9 @@ use super::conversation::ShownConversation;
 use super::entries;
 use super::posted;
 use super::session::{Viewer, wants_page};
-use super::shell::{self, Page, Section};
+use super::shell::{self, Head, Page, Section};
 use crate::auth::random_token;
+use crate::language::phrase;
 use crate::reply::{Failure, Path, Query};
 use crate::server::State;
 
@@ -64,17 +66,18 @@ async fn conversation_with(
 }
 
 fn no_chat(viewer: &Viewer) -> Markup {
+    let to = viewer.to;
+    let title = &say!(to, "No chat is open");
     let body = html! {
         section.card.narrow {
-            h1 { "No chat is open" }
-            p { "All of them are put away." }
+            h1 { (title) }
+            p { (say!(to, "All of them are put away.")) }
             form method="post" action="/chats" {
-                button.primary type="submit" { "Start a chat" }
+                button.primary type="submit" { (say!(to, "Start a chat")) }
             }
         }
     };
-    let around =
-        Page { title: "No chat is open", place: Section::Chat, viewer: Some(viewer), banner: None };
+    let around = Page { title, to, place: Section::Chat, viewer: Some(viewer), banner: None };
     shell::page(&around, &body)
 }
 
@@ -94,7 +97,7 @@ pub(super) async fn show(
         banner: super::banner::for_viewer(&state, &viewer, chat.id).await,
         agent: agents.iter().find(|agent| agent.id == chat.agent).cloned(),
         agents,
-        name: name_in(&chats, chat.id),
+        name: name_in(viewer.to, &chats, chat.id),
         chats,
         message_id: random_token()
             .map_err(cloister_control::Fault::io("no message id could be made"))?,
@@ -130,8 +133,10 @@ pub(super) async fn older(
     if !wants_page(&headers) {
         return Ok(log);
     }
-    let name = name_in(&control.chats().listed(viewer.workspace).await?, chat.id);
-    let page = Page { title: &name, place: Section::Outside, viewer: Some(&viewer), banner: None };
+    let to = viewer.to;
+    let name = name_in(to, &control.chats().listed(viewer.workspace).await?, chat.id);
+    let place = Section::Outside;
+    let page = Page { title: &name, to, place, viewer: Some(&viewer), banner: None };
     Ok(shell::page(&page, &html! { div #log { (log) } }))
 }
 
@@ -143,11 +148,13 @@ pub(super) async fn message(
 ) -> Result<Markup, Failure> {
     let chat: ChatId = chat.parse()?;
     state.control.chats().chat(viewer.workspace, chat).await?;
-    let missing = || Failure::new(ErrorCode::NotFound, "no message of this chat began that turn");
+    let missing = || {
+        Failure::said(ErrorCode::NotFound, |to| say!(to, "no message of this chat began that turn"))
+    };
     let id = TurnId::kept(turn).message().ok_or_else(missing)?;
     let item = state.control.inbox().said(viewer.workspace, chat, id).await?;
     // The report of a task begins a turn too, and has no message: that is nothing to complain about.
-    Ok(item.map(|item| entries::said(&item)).unwrap_or_default())
+    Ok(item.map(|item| entries::said(viewer.to, &item)).unwrap_or_default())
 }
 
 /// An answer as the agent wrote it, to be copied.
@@ -162,11 +169,13 @@ pub(super) async fn source(
         .into_iter()
         .filter(|item| item.chat == chat)
         .find_map(|item| if let AgentFrame::End(end) = item.frame { Some(end.text) } else { None });
-    answer.ok_or_else(|| Failure::new(ErrorCode::NotFound, "there is no such answer in this chat"))
+    answer.ok_or_else(|| {
+        Failure::said(ErrorCode::NotFound, |to| say!(to, "there is no such answer in this chat"))
+    })
 }
 
 /// Takes a message from a browser without script.
-pub(super) async fn say(
+pub(super) async fn post(
     Extract(state): Extract<State>,
     viewer: Viewer,
     Path(chat): Path<String>,
@@ -178,9 +187,9 @@ pub(super) async fn say(
     Ok(Redirect::to(&format!("/chats/{chat}#end")))
 }
 
-fn name_in(chats: &[ListedChat], chat: ChatId) -> String {
+fn name_in(to: Language, chats: &[ListedChat], chat: ChatId) -> String {
     let listed = chats.iter().find(|one| one.chat.id == chat);
-    listed.map_or_else(|| format!("Chat {chat}"), name_of)
+    listed.map_or_else(|| say!(to, "Chat {id}", id = chat), |listed| name_of(to, listed))
 }
 
 /// What the page of one chat shows.
@@ -216,36 +225,38 @@ impl Picker {
     }
 
     fn form(&self, view: &View<'_>) -> Markup {
+        let to = view.viewer.to;
         html! {
             form.stack method="post" action={ "/chats/" (view.chat.id) } {
                 input type="hidden" name="id" value={ (view.message_id) "-model" };
-                label { "Model of this chat"
+                label { (say!(to, "Model of this chat"))
                     select name="text" {
-                        option value="/model default" { "the default" }
+                        option value="/model default" { (say!(to, "the default")) }
                         @for name in &self.usable {
-                            option value={ "/model " (name) } selected[self.chosen.as_ref() == Some(name)] { (name) }
+                            option value={ "/model " (name) } translate="no" selected[self.chosen.as_ref() == Some(name)] { (name) }
                         }
                     }
                 }
-                button type="submit" { "Choose" }
+                button type="submit" { (say!(to, "Choose")) }
             }
         }
     }
 }
 
 /// The ways to models with a key of one's own, and to other agents.
-fn own_key() -> Markup {
+fn own_key(to: Language) -> Markup {
     html! {
-        p { a href="/model/own" { "Use a key of your own" } }
-        p { a href="/agents" { "Your agents" } }
+        p { a href="/model/own" { (say!(to, "Use a key of your own")) } }
+        p { a href="/agents" { (say!(to, "Your agents")) } }
     }
 }
 
 impl View<'_> {
     fn document(&self) -> Markup {
+        let to = self.viewer.to;
         let body = html! {
             div.app #app data-chat=(self.chat.id) data-workspace=(self.viewer.workspace)
-                data-after=(self.after) data-max-upload=(self.max_upload)
+                data-drop=(say!(to, "Drop files to attach them")) data-after=(self.after) data-max-upload=(self.max_upload)
                 data-max-text=(cloister_protocol::MAX_TEXT_BYTES)
                 data-max-files=(cloister_protocol::MAX_ATTACHMENTS)
                 data-archived=[self.chat.archived.then_some("")]
@@ -255,7 +266,7 @@ impl View<'_> {
                     (self.bar())
                     @if let Some(banner) = &self.banner { div.banner role="status" { (banner) } }
                     main #main tabindex="-1" {
-                        div #log role="log" aria-live="off" aria-label="Conversation" {
+                        div #log role="log" aria-live="off" aria-label=(say!(to, "Conversation")) {
                             (self.conversation.log())
                         }
                         @if self.conversation.is_empty() { (greeting(self.viewer, self.agent_name())) }
@@ -267,7 +278,8 @@ impl View<'_> {
                 div #announce .unseen aria-live="polite" {}
             }
         };
-        shell::document(&self.name, "chat", self.viewer.waiting, &body)
+        let head = Head { title: &self.name, kind: "chat", waiting: self.viewer.waiting, to };
+        shell::document(&head, &body)
     }
 
     /// What the agent is called, if it has a name.
@@ -277,12 +289,13 @@ impl View<'_> {
 
     /// With which agent a new chat is, where there are several: the one of this chat, unless another is chosen.
     fn with_whom(&self) -> Markup {
+        let to = self.viewer.to;
         html! {
             @if self.agents.len() > 1 {
-                select name="agent" aria-label="Agent of the new chat" {
+                select name="agent" aria-label=(say!(to, "Agent of the new chat")) {
                     @for agent in &self.agents {
                         option value=(agent.id) selected[agent.id == self.chat.agent] {
-                            @if agent.name.is_empty() { "First agent" } @else { (agent.name) }
+                            @if agent.name.is_empty() { (say!(to, "First agent")) } @else { (agent.name) }
                         }
                     }
                 }
@@ -291,14 +304,17 @@ impl View<'_> {
     }
 
     fn sidebar(&self) -> Markup {
+        let to = self.viewer.to;
         let link = |listed: &ListedChat| {
             let id = listed.chat.id;
             html! {
                 li {
                     a href={ "/chats/" (id) } aria-current=[(id == self.chat.id).then_some("page")] {
                         @if listed.pinned { span.pin aria-hidden="true" { "★ " } }
-                        (name_of(listed))
-                        @if !listed.agent_name.is_empty() { span.hint { " · " (listed.agent_name) } }
+                        span translate="no" { (name_of(to, listed)) }
+                        @if !listed.agent_name.is_empty() {
+                            span.hint translate="no" { " · " (listed.agent_name) }
+                        }
                     }
                 }
             }
@@ -307,65 +323,72 @@ impl View<'_> {
             self.chats.iter().rev().partition(|listed| listed.chat.archived);
         open.sort_by_key(|listed| !listed.pinned);
         html! {
-            div.sidebar #sidebar {
+            aside.sidebar #sidebar aria-label=(say!(to, "Chats and places")) {
                 div.head {
                     a.brand href="/" { "Cloister" }
                     @if self.viewer.writes() {
                         form method="post" action="/chats" {
                             (self.with_whom())
-                            button.small type="submit" { "New chat" }
+                            button.small type="submit" { (say!(to, "New chat")) }
                         }
                     }
                 }
                 form.search role="search" method="get" action="/search" {
-                    input #find type="search" name="q" maxlength="200" placeholder="Search chats"
-                        aria-label="Search chats" autocomplete="off";
+                    input #find type="search" name="q" maxlength="200" placeholder=(say!(to, "Search chats"))
+                        aria-label=(say!(to, "Search chats")) autocomplete="off";
                 }
-                nav.chats aria-label="Chats" {
+                nav.chats aria-label=(say!(to, "Chats")) {
                     ul { @for chat in open { (link(chat)) } }
                     @if !away.is_empty() {
                         details {
-                            summary { "Archived" }
+                            summary { (say!(to, "Archived")) }
                             ul { @for chat in away { (link(chat)) } }
                         }
                     }
                 }
                 (shell::navigation(Section::Chat, self.viewer))
-                a.close href="#main" { "Close" }
+                a.close href="#main" { (say!(to, "Close")) }
             }
         }
     }
 
     fn bar(&self) -> Markup {
         let action = |what: &str| format!("/chats/{}/{what}", self.chat.id);
+        let to = self.viewer.to;
         html! {
             header.bar {
                 // Without script the address opens it.
                 a.menu #menu href="#sidebar" aria-controls="sidebar" aria-expanded="false"
-                    aria-label="Chats and places" { span aria-hidden="true" { "☰" } }
-                h1 { (self.name) }
+                    aria-label=(say!(to, "Chats and places")) { span aria-hidden="true" { "☰" } }
+                h1 translate="no" { (self.name) }
                 span.link #link role="status" {}
                 details.more {
-                    summary aria-label="This chat" { span aria-hidden="true" { "⋯" } }
+                    summary aria-label=(say!(to, "This chat")) { span aria-hidden="true" { "⋯" } }
                     div.pop {
                         form.stack method="post" action=(action("rename")) {
-                            label { "Name of this chat"
+                            label { (say!(to, "Name of this chat"))
                                 input name="title" maxlength="80" value=(self.chat.title);
                             }
-                            button type="submit" { "Rename" }
+                            button type="submit" { (say!(to, "Rename")) }
                         }
                         @if self.models.usable.len() > 1 && !self.chat.archived { (self.models.form(self)) }
-                        (own_key())
+                        (own_key(to))
                         form method="post" action=(action("pin")) {
                             @let pinned = self.chats.iter().any(|one| one.chat.id == self.chat.id && one.pinned);
                             input type="hidden" name="pinned" value=(!pinned);
-                            button type="submit" { @if pinned { "Unpin this chat" } @else { "Pin this chat" } }
+                            button type="submit" { @if pinned { (say!(to, "Unpin this chat")) } @else { (say!(to, "Pin this chat")) } }
                         }
-                        button #notify type="button" aria-pressed="false" hidden { "Notify me in this browser" }
+                        @if self.viewer.writes() && !self.conversation.is_empty() {
+                            form method="post" action=(action("branch")) {
+                                input type="hidden" name="id" value=(self.message_id);
+                                button type="submit" { (say!(to, "Branch this chat")) }
+                            }
+                        }
+                        button #notify type="button" aria-pressed="false" hidden { (say!(to, "Notify me in this browser")) }
                         form method="post" action=(action("archive")) {
                             input type="hidden" name="archived" value=(!self.chat.archived);
                             button type="submit" {
-                                @if self.chat.archived { "Open it again" } @else { "Archive this chat" }
+                                @if self.chat.archived { (say!(to, "Open it again")) } @else { (say!(to, "Archive this chat")) }
                             }
                         }
                     }
@@ -377,15 +400,16 @@ impl View<'_> {
     /// The tasks that are at work, each a way to its card.
     fn at_work(&self) -> Markup {
         let tasks: Vec<&Task> = self.conversation.at_work().collect();
+        let to = self.viewer.to;
         html! {
-            section.strip #tasks aria-label="Tasks at work" hidden[tasks.is_empty()] {
+            section.strip #tasks aria-label=(say!(to, "Tasks at work")) hidden[tasks.is_empty()] {
                 ul {
                     @for task in &tasks {
-                        li data-at-work=(task.id) { a href={ "#task-" (task.id) } { (legible(&task.title)) } }
+                        li data-at-work=(task.id) { a href={ "#task-" (task.id) } translate="no" { (legible(&task.title)) } }
                     }
                 }
                 form method="post" action={ "/chats/" (self.chat.id) "/cancel" } {
-                    button.small type="submit" #cancel-all { "Cancel all" }
+                    button.small type="submit" #cancel-all { (say!(to, "Cancel all")) }
                 }
             }
         }
@@ -393,12 +417,13 @@ impl View<'_> {
 
     /// What can be typed after `/`, for the script to offer.
     fn commands(&self) -> Markup {
+        let to = self.viewer.to;
         let offered = menu().filter(|item| !item.for_operators || self.viewer.is_operator());
         html! {
-            ul.commands #commands role="listbox" aria-label="Commands" hidden {
+            ul.commands #commands role="listbox" aria-label=(say!(to, "Commands")) hidden {
                 @for item in offered {
                     li role="option" id={ "command-" (item.name) } data-name=(item.name) aria-selected="false" {
-                        code { (item.usage) } " " small { (item.help) }
+                        code { (item.usage) } " " small { (text_of(to, item.help)) }
                     }
                 }
             }
@@ -406,59 +431,79 @@ impl View<'_> {
     }
 
     fn composer(&self) -> Markup {
+        let to = self.viewer.to;
         if !self.viewer.writes() {
-            return html! { p.composer.hint { "You may read here, and write nothing." } };
+            return html! {
+                section.composer aria-label=(say!(to, "Message")) {
+                    p.hint { (say!(to, "You may read here, and write nothing.")) }
+                }
+            };
         }
         if self.chat.archived {
             return html! {
-                p.composer.hint { "This chat is archived. Open it again to write in it." }
+                section.composer aria-label=(say!(to, "Message")) {
+                    p.hint { (say!(to, "This chat is archived. Open it again to write in it.")) }
+                }
             };
         }
+        let placeholder = match self.agent_name() {
+            Some(agent) => say!(to, "Write to {agent}", agent),
+            None => say!(to, "Write a message"),
+        };
         html! {
-            form.composer #composer method="post" action={ "/chats/" (self.chat.id) } enctype="multipart/form-data" {
-                ul.uploads #uploads aria-label="Files to send" {}
+            form.composer #composer aria-label=(say!(to, "Message")) method="post" action={ "/chats/" (self.chat.id) } enctype="multipart/form-data" {
+                ul.uploads #uploads aria-label=(say!(to, "Files to send")) {}
                 p.error #problem role="alert" hidden {}
                 input type="hidden" name="id" value=(self.message_id);
                 div.row {
                     (self.commands())
-                    button.attach #attach type="button" aria-label="Attach files" hidden {
-                        svg viewBox="0 0 24 24" aria-hidden="true" {
-                            path d="M20.5 11.5 12 20a5.3 5.3 0 0 1-7.5-7.5l8.8-8.8a3.5 3.5 0 0 1 5 5l-8.8 8.8a1.8 1.8 0 0 1-2.5-2.5l8-8" {}
-                        }
+                    button.attach #attach type="button" aria-label=(say!(to, "Attach files")) hidden {
+                        (icon("M20.5 11.5 12 20a5.3 5.3 0 0 1-7.5-7.5l8.8-8.8a3.5 3.5 0 0 1 5 5l-8.8 8.8a1.8 1.8 0 0 1-2.5-2.5l8-8"))
                     }
-                    input #files type="file" multiple hidden aria-label="Files" tabindex="-1";
-                    button.attach #voice type="button" aria-label="Record a voice note" aria-pressed="false" hidden {
-                        svg viewBox="0 0 24 24" aria-hidden="true" {
-                            path d="M12 3a3 3 0 0 1 3 3v6a3 3 0 0 1-6 0V6a3 3 0 0 1 3-3ZM5.5 11.5a6.5 6.5 0 0 0 13 0M12 18v3" {}
-                        }
+                    input #files type="file" multiple hidden aria-label=(say!(to, "Files")) tabindex="-1";
+                    button.attach #voice type="button" aria-label=(say!(to, "Record a voice note")) aria-pressed="false" hidden {
+                        (icon("M12 3a3 3 0 0 1 3 3v6a3 3 0 0 1-6 0V6a3 3 0 0 1 3-3ZM5.5 11.5a6.5 6.5 0 0 0 13 0M12 18v3"))
                     }
-                    label.unseen for="text" { "Message" }
+                    label.unseen for="text" { (say!(to, "Message")) }
                     textarea #text name="text" rows="1" aria-autocomplete="list" aria-controls="commands"
-                        placeholder={ "Write " @if let Some(agent) = self.agent_name() { "to " (agent) } @else { "a message" } }
+                        placeholder=(placeholder)
                         autocomplete="off" enterkeyhint="send" {}
-                    button.stop #stop type="button" hidden { "Stop" }
-                    button.primary #send type="submit" { "Send" }
+                    button.stop #stop type="button" hidden {
+                        (icon("M7 7h10v10H7z")) span.label { (say!(to, "Stop")) }
+                    }
+                    button.primary #send type="submit" {
+                        (icon("M12 19V5M6 11l6-6 6 6")) span.label { (say!(to, "Send")) }
+                    }
                 }
                 noscript {
                     p.hint {
-                        label { "Files " input type="file" name="files" multiple; }
-                        a href={ "/chats/" (self.chat.id) } { "Show what is new" }
+                        label { (say!(to, "Files")) " " input type="file" name="files" multiple; }
+                        a href={ "/chats/" (self.chat.id) } { (say!(to, "Show what is new")) }
                     }
                 }
                 p.hint {
-                    "Files up to " (entries::size(self.max_upload)) " each"
-                    span.wide { " · Enter sends, Shift+Enter starts a new line" }
+                    (say!(to, "Files up to {size} each", size = entries::size(self.max_upload)))
+                    span.wide { " · " (say!(to, "Enter sends, Shift+Enter starts a new line")) }
                 }
             }
         }
     }
 }
 
+/// A drawing in lines, beside words or in their place where there is no room.
+fn icon(path: &str) -> Markup {
+    html! { svg viewBox="0 0 24 24" aria-hidden="true" { path d=(path) {} } }
+}
+
 fn greeting(viewer: &Viewer, agent: Option<&str>) -> Markup {
+    let to = viewer.to;
     html! {
         div.greeting #greeting {
-            h2 { "Hello, " (viewer.user.called()) "." @if let Some(agent) = agent { " I am " (agent) "." } }
-            p { "Write what you want to have done. " code { "/help" } " lists what else you can say." }
+            h2 {
+                (say!(to, "Hello, {name}.", name = viewer.user.called()))
+                @if let Some(agent) = agent { " " (say!(to, "I am {agent}.", agent)) }
+            }
+            p { (phrase!(to, "Write what you want to have done. {help} lists what else you can say.", help = html! { code { "/help" } })) }
         }
     }
 }

@@ -3,12 +3,15 @@
 use axum::Form;
 use axum::extract::State as Extract;
 use axum::response::Redirect;
+use cloister_control::Branching;
 use cloister_control::rows::{ListedChat, NewChat};
-use cloister_protocol::{AgentId, ChatId};
+use cloister_protocol::{AgentId, ChatId, Language, TurnId};
+use cloister_words::say;
 use serde::Deserialize;
 
 use super::session::Viewer;
 use crate::admin::checked_title;
+use crate::auth::random_token;
 use crate::reply::{Failure, Path};
 use crate::server::State;
 
@@ -64,8 +67,43 @@ pub(super) async fn rename(
     Ok(Redirect::to(&format!("/chats/{chat}")))
 }
 
+#[derive(Deserialize)]
+pub(super) struct Branch {
+    /// The turn that the branch ends with; empty: all of the chat.
+    #[serde(default)]
+    turn: String,
+    /// Of this form: sent twice it makes one branch.
+    #[serde(default)]
+    id: String,
+}
+
+/// Makes a chat that begins with this one up to a message.
+pub(super) async fn branch(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path(chat): Path<String>,
+    Form(Branch { turn, id }): Form<Branch>,
+) -> Result<Redirect, Failure> {
+    let (chat, to): (ChatId, Language) = (chat.parse()?, viewer.to);
+    let chats = state.control.chats();
+    let listed = chats.listed(viewer.workspace).await?;
+    let name = listed.iter().find(|one| one.chat.id == chat).map(|one| name_of(to, one));
+    let name: String = name.unwrap_or_default().chars().take(MOST_NAME_CHARS).collect();
+    let title = say!(to, "{name} (branch)", name);
+    let key = match id.is_empty() {
+        true => random_token().map_err(cloister_control::Fault::io("no id could be made"))?,
+        false => id,
+    };
+    let key = format!("page-{key}");
+    let upto = Some(turn).filter(|turn| !turn.is_empty()).map(TurnId::kept);
+    let workspace = viewer.workspace;
+    let branching = Branching { workspace, chat, upto, title: &title, key: &key, to };
+    let made = chats.branch_chat((&viewer.actor, viewer.user.id), branching).await?;
+    Ok(Redirect::to(&format!("/chats/{}#end", made.id)))
+}
+
 /// What a chat is called in lists: its name, or the words that began it.
-pub(super) fn name_of(listed: &ListedChat) -> String {
+pub(super) fn name_of(to: Language, listed: &ListedChat) -> String {
     let ListedChat { chat, opening, agent_name, .. } = listed;
     // One that is called as its agent has no name of its own.
     if !chat.title.is_empty() && chat.title != *agent_name {
@@ -74,7 +112,7 @@ pub(super) fn name_of(listed: &ListedChat) -> String {
     let first =
         opening.as_deref().and_then(|words| words.trim().lines().next()).unwrap_or_default();
     if first.is_empty() {
-        return format!("Chat {}", chat.id);
+        return say!(to, "Chat {id}", id = chat.id);
     }
     let mut name: String = first.chars().take(MOST_NAME_CHARS).collect();
     if name.len() < first.len() {

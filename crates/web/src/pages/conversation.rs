@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use cloister_control::rows::{Cursor, Entry, HistoryPage, InboxState, Task};
 use cloister_protocol::link::Step;
 use cloister_protocol::{AgentFrame, ChatId, TaskId, TurnId};
+use cloister_words::say;
 use maud::{Markup, html};
 
 use super::entries::{self, Now};
@@ -34,7 +35,7 @@ impl ShownConversation {
         let (control, workspace) = (&state.control, viewer.workspace);
         let history = control.inbox().history(workspace, chat, cursor, count).await?;
         let allowed = control.egress().of(viewer.user.id).await?;
-        let mut now = Now { chat: Some(chat), allowed, ..Now::default() };
+        let mut now = Now { to: viewer.to, chat: Some(chat), allowed, ..Now::default() };
         for entry in &history.entries {
             if let Entry::Told(item) = entry {
                 now.look_up(control, &item.frame).await?;
@@ -102,13 +103,13 @@ impl ShownConversation {
             @if let Some(Cursor { inbox, outbox }) = self.history.older {
                 p.older {
                     a href={ "/chats/" (self.chat) "/older?inbox=" (inbox) "&outbox=" (outbox) } data-older {
-                        "Show older messages"
+                        (say!(self.now.to, "Show older messages"))
                     }
                 }
             }
             @for entry in entries {
                 @match entry {
-                    Entry::Said(item) => (entries::said(item)),
+                    Entry::Said(item) => (entries::said(self.now.to, item)),
                     Entry::Told(item) => {
                         @if let Some(told) = entries::told(&item.frame, item.created_at, &self.now) { (told) }
                     },
@@ -122,7 +123,7 @@ impl ShownConversation {
     fn cards(&self, these: impl Fn(&Task) -> bool) -> Markup {
         html! {
             @for (task, steps) in self.tasks.iter().filter(|(task, _)| these(task)) {
-                (task::card(task, steps.as_deref()))
+                (task::card(self.now.to, task, steps.as_deref()))
             }
         }
     }

@@ -5,16 +5,18 @@ use std::collections::HashMap;
 use cloister_control::rows::{Approval, InboxItem, InboxState, Task};
 use cloister_control::{Control, ControlError};
 use cloister_policy::legible;
-use cloister_protocol::ErrorCode;
 use cloister_protocol::link::Cause;
 use cloister_protocol::{
-    AgentFrame, ApprovalId, Ask, Attachment, ChatId, End, SendFile, TaskId, TurnId, Update,
+    AgentFrame, ApprovalId, Ask, Attachment, ChatId, End, ErrorCode, Language, SendFile, TaskId,
+    TurnId, Update,
 };
+use cloister_words::say;
 use maud::{Markup, html};
 
 use super::ask::{self, Back};
 use super::task;
 use crate::admin::time;
+use crate::language::phrase;
 use crate::markdown;
 
 /// Pictures that are shown in place: files that were sent here, of kinds that are nothing but a picture.
@@ -26,6 +28,8 @@ const STOPPED: &str = "Stopped.";
 /// What decides how an old entry looks today.
 #[derive(Debug, Default)]
 pub(crate) struct Now {
+    /// The language of who looks.
+    pub(crate) to: Language,
     /// Where it is shown, for what can be done about it.
     pub(crate) chat: Option<ChatId>,
     /// The questions that were asked, as they stand.
@@ -80,18 +84,18 @@ pub(super) fn answer_id(turn: &TurnId) -> String {
 }
 
 /// A person's message, and the place of its answer while there is none.
-pub(crate) fn said(item: &InboxItem) -> Markup {
+pub(crate) fn said(to: Language, item: &InboxItem) -> Markup {
     let Cause::Message { text, attachments, .. } = &item.cause else { return html! {} };
     // The client's own name for it is the last part of its id.
     let id = item.external_id.splitn(3, ':').nth(2).unwrap_or_default();
     let turn = TurnId::of_message(item.id);
     html! {
-        article.entry.person id=(said_id(&turn)) data-id=(id) data-turn=(turn) data-files=[files(attachments)] aria-label="You" {
-            @if !text.is_empty() { div.text { (text) } }
-            (attached(item, attachments))
+        article.entry.person id=(said_id(&turn)) data-id=(id) data-turn=(turn) data-files=[files(attachments)] aria-label=(say!(to, "You")) {
+            @if !text.is_empty() { div.text translate="no" { (text) } }
+            (attached(to, item, attachments))
             (stamp(item.received_at))
         }
-        @if item.state != InboxState::Answered { (working(item.chat, turn.as_str())) }
+        @if item.state != InboxState::Answered { (working(to, item.chat, turn.as_str())) }
     }
 }
 
@@ -103,14 +107,14 @@ fn files(attachments: &[Attachment]) -> Option<String> {
     serde_json::to_string(attachments).ok()
 }
 
-fn working(chat: ChatId, turn: &str) -> Markup {
+fn working(to: Language, chat: ChatId, turn: &str) -> Markup {
     html! {
-        article.entry.agent.working data-answer=(turn) aria-label="Agent" {
-            div.text {}
-            p.hint { "Working on it…" }
+        article.entry.agent.working data-answer=(turn) aria-label=(say!(to, "Agent")) {
+            div.text translate="no" {}
+            p.hint { (say!(to, "Working on it…")) }
             noscript {
                 form method="post" action={ "/chats/" (chat) "/turns/" (turn) "/stop" } {
-                    button.small type="submit" { "Stop" }
+                    button.small type="submit" { (say!(to, "Stop")) }
                 }
             }
         }
@@ -120,10 +124,10 @@ fn working(chat: ChatId, turn: &str) -> Markup {
 /// Sounds that browsers play: voice notes, above all.
 const PLAYED: &str = "audio/";
 
-fn attached(item: &InboxItem, files: &[Attachment]) -> Markup {
+fn attached(to: Language, item: &InboxItem, files: &[Attachment]) -> Markup {
     html! {
         @if !files.is_empty() {
-            ul.files aria-label="Files" {
+            ul.files translate="no" aria-label=(say!(to, "Files")) {
                 @for file in files { li { (one_attached(item, file)) } }
             }
         }
@@ -173,11 +177,11 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
         AgentFrame::End(end) if end.error == Some(ErrorCode::Continued) && end.text.is_empty() => {
             None
         }
-        AgentFrame::End(end) => Some(answer(end, at)),
-        AgentFrame::SendFile(file) => Some(sent_file(file, at)),
-        AgentFrame::Ask(ask) => Some(question(ask, now.approvals.get(&ask.approval))),
+        AgentFrame::End(end) => Some(answer(now.to, end, at)),
+        AgentFrame::SendFile(file) => Some(sent_file(now.to, file, at)),
+        AgentFrame::Ask(ask) => Some(question(now.to, ask, now.approvals.get(&ask.approval))),
         AgentFrame::Update(Update::Notice { text }) => {
-            Some(html! { p.entry.notice role="note" { (legible(text)) } })
+            Some(html! { p.entry.notice role="note" translate="no" { (legible(text)) } })
         }
         AgentFrame::Update(Update::Blocked { host, reason, allow, task }) => {
             let task = task.as_ref().and_then(|task| now.blocked.get(task));
@@ -186,7 +190,7 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
                 Some(command) if now.allows(command) => Way::Open(task),
                 Some(command) => Way::Allow(command, task),
             };
-            Some(blocked(now.chat, (host, reason), &way))
+            Some(blocked(now, (host, reason), &way))
         }
         AgentFrame::Update(
             Update::Restart { .. }
@@ -203,45 +207,45 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
     }
 }
 
-fn answer(end: &End, at: i64) -> Markup {
+fn answer(to: Language, end: &End, at: i64) -> Markup {
     let stopped = end.error == Some(ErrorCode::Cancelled);
     // The next message is answered for both.
     let failed = !stopped && end.error.is_some_and(|error| error != ErrorCode::Continued);
     html! {
-        article.entry.agent .failed[failed] id=(answer_id(&end.turn)) data-answer=(end.turn) aria-label="Agent" {
-            div.text.rich { (markdown::render(&end.text)) }
+        article.entry.agent .failed[failed] id=(answer_id(&end.turn)) data-answer=(end.turn) aria-label=(say!(to, "Agent")) {
+            div.text.rich translate="no" { (markdown::render(&end.text)) }
             // What was said until then stays.
-            @if stopped && end.text != STOPPED { p.hint.stopped { "Stopped" } }
+            @if stopped && end.text != STOPPED { p.hint.stopped { (say!(to, "Stopped")) } }
             (stamp(at))
         }
     }
 }
 
-fn sent_file(file: &SendFile, at: i64) -> Markup {
+fn sent_file(to: Language, file: &SendFile, at: i64) -> Markup {
     html! {
-        article.entry.agent aria-label="File from the agent" {
+        article.entry.agent aria-label=(say!(to, "File from the agent")) {
             @if let Some(url) = &file.url {
                 a.file.card href=(url) download=(file.name) {
                     @if SHOWN.contains(&file.mime.as_str()) {
                         img src=(url) alt=(legible(&file.name)) loading="lazy";
                     }
-                    span.name { (legible(&file.name)) }
-                    small { (size(file.size)) " · Download" }
+                    span.name translate="no" { (legible(&file.name)) }
+                    small { (size(file.size)) " · " (say!(to, "Download")) }
                 }
             } @else {
-                span.file.card { (legible(&file.name)) }
+                span.file.card translate="no" { (legible(&file.name)) }
             }
             (stamp(at))
         }
     }
 }
 
-fn question(ask: &Ask, approval: Option<&Approval>) -> Markup {
+fn question(to: Language, ask: &Ask, approval: Option<&Approval>) -> Markup {
     match approval {
-        Some(approval) => ask::card(approval, Back::Chat),
+        Some(approval) => ask::card(to, approval, Back::Chat),
         // Nobody knows of it any more: there is nothing to answer.
         None => html! {
-            section.entry.ask {
+            section.entry.ask translate="no" {
                 h2 { (legible(&ask.title)) }
                 pre.exact { (legible(&ask.text)) }
             }
@@ -259,8 +263,9 @@ enum Way<'a> {
     Open(Option<&'a Task>),
 }
 
-fn blocked(chat: Option<ChatId>, (host, reason): (&str, &str), way: &Way<'_>) -> Markup {
-    let saying = |words: &str, button: &Markup| match chat {
+fn blocked(now: &Now, (host, reason): (&str, &str), way: &Way<'_>) -> Markup {
+    let to = now.to;
+    let saying = |words: &str, button: &Markup| match now.chat {
         Some(chat) => task::saying(chat, words, button),
         None => html! { (button) },
     };
@@ -270,15 +275,19 @@ fn blocked(chat: Option<ChatId>, (host, reason): (&str, &str), way: &Way<'_>) ->
     };
     html! {
         div.entry.notice.blocked role="note" data-host=(host) data-blocked=[task.map(|task| task.id)] {
-            p { strong { (legible(host)) } " was not reached: " (legible(reason)) }
+            p {
+                (phrase!(to, "{host} was not reached: {reason}",
+                    host = html! { strong translate="no" { (legible(host)) } },
+                    reason = html! { span translate="no" { (legible(reason)) } }))
+            }
             @match way {
                 Way::None => {}
                 Way::Allow(command, _) => {
-                    (saying(command, &html! { button type="submit" data-allow=(command) { "Allow " (host) } }))
+                    (saying(command, &html! { button type="submit" data-allow=(command) { (say!(to, "Allow {host}", host)) } }))
                 }
                 Way::Open(task) => {
-                    @if let Some(words) = task.and_then(|task| task::go_on(task, host)) {
-                        (saying(&words, &html! { button type="submit" data-say=(words) { "Go on with the task" } }))
+                    @if let Some(words) = task.and_then(|task| task::go_on(to, task, host)) {
+                        (saying(&words, &html! { button type="submit" data-say=(words) { (say!(to, "Go on with the task")) } }))
                     }
                 }
             }
@@ -289,14 +298,15 @@ fn blocked(chat: Option<ChatId>, (host, reason): (&str, &str), way: &Way<'_>) ->
 /// What a page is shown of something that is not kept: the state of a task, or a step of it.
 pub(crate) async fn live(
     control: &Control,
+    to: Language,
     frame: &AgentFrame,
 ) -> Result<Option<Markup>, ControlError> {
     Ok(match frame {
         AgentFrame::Update(Update::Task { task, .. }) => {
-            Some(task::card(&control.tasks().find(*task).await?, None))
+            Some(task::card(to, &control.tasks().find(*task).await?, None))
         }
-        AgentFrame::ToolCall(call) if call.task.is_some() => task::begun(call),
-        AgentFrame::ToolResult(result) if result.task.is_some() => Some(task::done(result)),
+        AgentFrame::ToolCall(call) if call.task.is_some() => task::begun(to, call),
+        AgentFrame::ToolResult(result) if result.task.is_some() => Some(task::done(to, result)),
         _ => None,
     })
 }

@@ -5,13 +5,16 @@ use axum::extract::State as Extract;
 use axum::response::Redirect;
 use cloister_control::rows::Approval;
 use cloister_policy::legible;
+use cloister_protocol::Language;
 use cloister_protocol::admin::{GrantReach, GrantView};
+use cloister_words::say;
 use maud::{Markup, html};
 
 use super::banner;
 use super::session::Viewer;
 use super::shell::{Page, Section, page};
 use crate::admin::grant_number;
+use crate::language::phrase;
 use crate::reply::{Failure, Path};
 use crate::server::State;
 
@@ -24,17 +27,20 @@ pub(super) async fn show(
         let approval = state.control.gates().approval(grant.approval).await?;
         grants.push((grant, approval));
     }
+    let to = viewer.to;
+    let link = html! { a href="/approvals" { (say!(to, "Approvals")) } };
     let body = html! {
-        h1 { "Grants" }
-        p { "What your agent may do without asking again. A grant covers exactly what is written here." }
+        h1 { (say!(to, "Grants")) }
+        p { (say!(to, "What your agent may do without asking again. A grant covers exactly what is written here.")) }
         @if grants.is_empty() {
-            p { "There are none. They come from answers such as " em { "for this task" } " and " em { "always in this chat" } "." }
+            p { (say!(to, "There are none. They come from answers such as “for this task” and “always in this chat”.")) }
         }
-        @for (grant, approval) in &grants { (one(grant, approval)) }
-        p.hint { "Questions that wait are in " a href="/approvals" { "Approvals" } "." }
+        @for (grant, approval) in &grants { (one(to, grant, approval)) }
+        p.hint { (phrase!(to, "Questions that wait are in {place}.", place = link)) }
     };
     let banner = banner::scripted(&state, &viewer).await;
-    let around = Page { title: "Grants", place: Section::Grants, viewer: Some(&viewer), banner };
+    let title = &say!(to, "Grants");
+    let around = Page { title, to, place: Section::Grants, viewer: Some(&viewer), banner };
     Ok(page(&around, &body))
 }
 
@@ -48,35 +54,40 @@ pub(super) async fn revoke(
     Ok(Redirect::to("/grants"))
 }
 
-fn one(grant: &GrantView, approval: &Approval) -> Markup {
+fn one(to: Language, grant: &GrantView, approval: &Approval) -> Markup {
+    let asked = say!(to, "What was asked");
     let heading = format!("g-{}", grant.id);
     html! {
         section.card.grant data-grant=(grant.id) aria-labelledby=(heading) {
-            h2 id=(heading) { "G" (grant.id) ": " (reach(grant)) }
-            pre.exact tabindex="0" aria-label="What it covers" { (legible(&grant.describes)) }
+            h2 id=(heading) { "G" (grant.id) ": " (reach(to, grant)) }
+            pre.exact tabindex="0" translate="no" aria-label=(say!(to, "What it covers")) { (legible(&grant.describes)) }
             p.hint {
-                "Given by " strong { (grant.given_by) } " with the answer to " (grant.approval)
-                ", since " time datetime=(grant.since) { (grant.since) } "."
+                (phrase!(to, "Given by {who} with the answer to {question}, since {when}.",
+                    who = html! { strong translate="no" { (grant.given_by) } },
+                    question = html! { (grant.approval) },
+                    when = html! { time datetime=(grant.since) { (grant.since) } }))
             }
             details {
-                summary { "What was asked" }
-                p { (legible(&approval.title)) }
-                pre.exact tabindex="0" aria-label="What was asked" { (legible(&approval.text)) }
+                summary { (asked) }
+                p translate="no" { (legible(&approval.title)) }
+                pre.exact tabindex="0" translate="no" aria-label=(asked) { (legible(&approval.text)) }
             }
             form method="post" action={ "/grants/" (grant.id) "/revoke" } {
-                button.danger type="submit" { "Revoke" span.unseen { " G" (grant.id) } }
+                button.danger type="submit" { (say!(to, "Revoke")) span.unseen { " G" (grant.id) } }
             }
         }
     }
 }
 
-fn reach(grant: &GrantView) -> String {
+fn reach(to: Language, grant: &GrantView) -> String {
     match (grant.reach, grant.task) {
-        (GrantReach::Once, _) => "once, to the letter".to_owned(),
+        (GrantReach::Once, _) => say!(to, "once, to the letter"),
         (GrantReach::Task, Some(task)) => {
-            format!("as often as task {task} needs it, to the letter")
+            say!(to, "as often as task {task} needs it, to the letter", task)
         }
-        (GrantReach::Task, None) => "for its task, to the letter".to_owned(),
-        (GrantReach::Always, _) => format!("always in chat {}, until revoked", grant.chat),
+        (GrantReach::Task, None) => say!(to, "for its task, to the letter"),
+        (GrantReach::Always, _) => {
+            say!(to, "always in chat {chat}, until revoked", chat = grant.chat)
+        }
     }
 }

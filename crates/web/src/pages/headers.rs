@@ -5,11 +5,14 @@ use axum::extract::{Request, State as Extract};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use cloister_protocol::ErrorBody;
+use cloister_protocol::{ErrorBody, Language};
+use cloister_words::{noted, say, text_of};
 use maud::{Markup, html};
 
 use super::session::{Viewer, wants_page};
 use super::shell::{Page, Section, page};
+use crate::language;
+use crate::reply::Told;
 use crate::server::State;
 
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
@@ -64,7 +67,11 @@ impl AskedPage {
             return response;
         }
         let viewer = Viewer::looking(state, &self.headers).await;
-        in_words(response, viewer.as_ref())
+        let to = match &viewer {
+            Some(viewer) => viewer.to,
+            None => language::of_browser(&state.control, &self.headers),
+        };
+        in_words(response, viewer.as_ref(), to)
     }
 }
 
@@ -104,13 +111,20 @@ fn is_page(response: &Response) -> bool {
 }
 
 /// An error as a page; whatever else its answer says stays.
-fn in_words(mut response: Response, viewer: Option<&Viewer>) -> Response {
+fn in_words(mut response: Response, viewer: Option<&Viewer>, to: Language) -> Response {
+    let told = response.extensions_mut().remove::<Told>().unwrap_or_default();
     let error = response.extensions_mut().remove::<ErrorBody>();
-    if !is_error(&response) || error.is_none() && is_page(&response) {
+    let missing = response.status() == StatusCode::NOT_FOUND;
+    let error = error.and_then(|error| match told.body_in(to, error.clone()) {
+        // What is missing is said in general rather than in words that nobody put into this language.
+        same if missing && to != Language::En && same.message == error.message => None,
+        said => Some(said),
+    });
+    if !is_error(&response) || is_page(&response) {
         return response;
     }
     let (mut parts, _) = response.into_parts();
-    let page = explained(parts.status, error.as_ref(), viewer).into_string();
+    let page = explained(parts.status, error.as_ref(), viewer, to).into_string();
     parts.headers.remove(header::CONTENT_LENGTH);
     let kind = HeaderValue::from_static("text/html; charset=utf-8");
     parts.headers.insert(header::CONTENT_TYPE, kind);
@@ -121,24 +135,41 @@ fn in_words(mut response: Response, viewer: Option<&Viewer>) -> Response {
 fn in_general(status: StatusCode) -> (&'static str, &'static str) {
     match status {
         StatusCode::UNAUTHORIZED => (
-            "You are not logged in",
-            "Open your login link again. If it has been used, whoever invited you can make a new one.",
+            noted!("You are not logged in"),
+            noted!(
+                "Open your login link again. If it has been used, whoever invited you can make a new one."
+            ),
         ),
-        StatusCode::FORBIDDEN => ("This is not open to you", "Your role here does not include it."),
-        StatusCode::NOT_FOUND => ("There is nothing here", "It was never here, or is no more."),
+        StatusCode::FORBIDDEN => {
+            (noted!("This is not open to you"), noted!("Your role here does not include it."))
+        }
+        StatusCode::NOT_FOUND => {
+            (noted!("There is nothing here"), noted!("It was never here, or is no more."))
+        }
         StatusCode::METHOD_NOT_ALLOWED => {
-            ("There is nothing here", "This address is not for looking at.")
+            (noted!("There is nothing here"), noted!("This address is not for looking at."))
         }
         status if status.is_server_error() => (
-            "Something went wrong here",
-            "It is not your doing. The log has the cause; whoever runs this machine can look there.",
+            noted!("Something went wrong here"),
+            noted!(
+                "It is not your doing. The log has the cause; whoever runs this machine can look there."
+            ),
         ),
-        _ => ("That did not work", "What was sent could not be read. Go back and try again."),
+        _ => (
+            noted!("That did not work"),
+            noted!("What was sent could not be read. Go back and try again."),
+        ),
     }
 }
 
-fn explained(status: StatusCode, error: Option<&ErrorBody>, viewer: Option<&Viewer>) -> Markup {
+fn explained(
+    status: StatusCode,
+    error: Option<&ErrorBody>,
+    viewer: Option<&Viewer>,
+    to: Language,
+) -> Markup {
     let (title, words) = in_general(status);
+    let (title, words) = (text_of(to, title), text_of(to, words));
     // Causes are for the log, and what a program is told about tokens helps nobody here.
     let general = status.is_server_error() || status == StatusCode::UNAUTHORIZED;
     let said = error.filter(|_| !general);
@@ -147,10 +178,10 @@ fn explained(status: StatusCode, error: Option<&ErrorBody>, viewer: Option<&View
             h1 { (title) }
             p.error { (said.map_or(words, |error| &error.message)) }
             @if let Some(fix) = said.and_then(|error| for_people(error.fix.as_deref())) { p { (fix) } }
-            p { a href="/" { "Back to the chat" } }
+            p { a href="/" { (say!(to, "Back to the chat")) } }
         }
     };
-    page(&Page { title, place: Section::Outside, viewer, banner: None }, &body)
+    page(&Page { title, to, place: Section::Outside, viewer, banner: None }, &body)
 }
 
 /// What can be done about an error, unless it is a command of the machine's: who reads a page may have no terminal

@@ -5,7 +5,7 @@ use super::*;
 use crate::reply::Failure;
 
 fn shown(failure: Failure) -> String {
-    let response = in_words(failure.into_response(), None);
+    let response = in_words(failure.into_response(), None, Language::En);
     assert!(is_page(&response));
     explained_text(response)
 }
@@ -29,12 +29,16 @@ fn people_are_told_no_commands_and_no_causes() {
 
 #[test]
 fn what_has_no_words_of_its_own_gets_some_and_pages_stay() {
-    let rejected =
-        in_words((StatusCode::UNSUPPORTED_MEDIA_TYPE, "Form requests must").into_response(), None);
+    let rejected = in_words(
+        (StatusCode::UNSUPPORTED_MEDIA_TYPE, "Form requests must").into_response(),
+        None,
+        Language::En,
+    );
     assert_eq!(rejected.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE);
     assert!(explained_text(rejected).contains("Go back and try again"));
-    let own = in_words((StatusCode::NOT_FOUND, html! { "mine" }).into_response(), None);
+    let own =
+        in_words((StatusCode::NOT_FOUND, html! { "mine" }).into_response(), None, Language::En);
     assert_eq!(explained_text(own), "mine");
-    let fine = in_words("fine".into_response(), None);
+    let fine = in_words("fine".into_response(), None, Language::En);
     assert!(!is_page(&fine));
 }

@@ -12,13 +12,15 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::Actor;
 use cloister_control::rows::{TokenOwner, User, token_hash};
-use cloister_protocol::ErrorCode;
+use cloister_protocol::{ErrorCode, Language};
+use cloister_words::{count, say};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::session::{COOKIE_TTL_S, Viewer, set_cookie, set_shown_cookie, shown_cookie};
 use super::shell::{Page, Section, page};
 use crate::auth;
+use crate::language::{self, phrase};
 use crate::peer::Peer;
 use crate::reply::{Failure, Query};
 use crate::server::State;
@@ -50,10 +52,11 @@ pub(super) async fn show(
     headers: HeaderMap,
     Query(Token { token }): Query<Token>,
 ) -> Result<Response, Failure> {
+    let to = language::of_browser(&state.control, &headers);
     if token.is_empty() {
         return Ok(match viewer {
             Some(_) => Redirect::to("/").into_response(),
-            None => outside("Log in", &how_to_log_in()).into_response(),
+            None => outside(to, &say!(to, "Log in"), &how_to_log_in(to)).into_response(),
         });
     }
     // A link that works is never made to wait for what others, or other links, did.
@@ -62,7 +65,10 @@ pub(super) async fn show(
         if viewer.is_some() {
             return Ok(Redirect::to("/").into_response());
         }
-        return Ok(state.logins.failed(peer.0).map_or_else(spent, too_many));
+        return Ok(state
+            .logins
+            .failed(peer.0)
+            .map_or_else(|| spent(to), |wait| too_many(to, wait)));
     };
     let user = state.control.accounts().of(owner.workspace).await?;
     if viewer.as_ref().is_some_and(|viewer| viewer.user.id == user.id) {
@@ -73,8 +79,9 @@ pub(super) async fn show(
         None => (auth::new_token()?, true),
     };
     let proof = proof(&nonce, &token, viewer.as_ref());
-    let body = whose(&user, viewer.as_ref(), &token, &proof);
-    let mut response = outside(&format!("Log in as {}", user.name), &body).into_response();
+    let body = whose(to, (&user, viewer.as_ref()), &token, &proof);
+    let title = say!(to, "Log in as {name}", name = user.name);
+    let mut response = outside(to, &title, &body).into_response();
     if fresh {
         response.headers_mut().insert(header::SET_COOKIE, set_shown_cookie(&state, &nonce));
     }
@@ -95,30 +102,35 @@ fn proof(nonce: &str, token: &str, viewer: Option<&Viewer>) -> String {
     token_hash(&format!("{nonce} {token} {before}"))
 }
 
-fn whose(user: &User, viewer: Option<&Viewer>, token: &str, proof: &str) -> Markup {
+fn whose(
+    to: Language,
+    (user, viewer): (&User, Option<&Viewer>),
+    token: &str,
+    proof: &str,
+) -> Markup {
+    let strong = |name: &str| html! { strong translate="no" { (name) } };
     html! {
         section.card.narrow {
-            h1 { "Log in as " (user.name) "?" }
-            p { "This link logs this browser in as " strong { (user.name) } ". It works once." }
+            h1 { (say!(to, "Log in as {name}?", name = user.name)) }
+            p { (phrase!(to, "This link logs this browser in as {name}. It works once.", name = strong(user.name.as_str()))) }
             p {
-                "Go on if this is you. If somebody else's link brought you here, what you write would be theirs \
-                 to read."
+                (say!(to, "Go on if this is you. If somebody else's link brought you here, what you write would be theirs to read."))
             }
             @if let Some(viewer) = viewer {
                 p.error role="alert" {
-                    "You are logged in here as " strong { (viewer.user.name) }
-                    ", who is somebody else. Going on logs " (viewer.user.name) " out of this browser."
+                    (phrase!(to, "You are logged in here as {name}, who is somebody else. Going on logs {name} out of this browser.",
+                        name = strong(viewer.user.name.as_str())))
                 }
             }
             form method="post" action="/login" {
                 input type="hidden" name="token" value=(token);
                 input type="hidden" name="shown" value=(proof);
                 button.primary type="submit" {
-                    @if viewer.is_some() { "Switch to " (user.name) } @else { "Continue as " (user.name) }
+                    @if viewer.is_some() { (say!(to, "Switch to {name}", name = user.name)) } @else { (say!(to, "Continue as {name}", name = user.name)) }
                 }
             }
             @if let Some(viewer) = viewer {
-                p { a href="/" { "Stay " (viewer.user.name) } }
+                p { a href="/" { (say!(to, "Stay {name}", name = viewer.user.name)) } }
             }
         }
     }
@@ -133,25 +145,35 @@ pub(super) async fn accept(
     Form(Pressed { token, shown }): Form<Pressed>,
 ) -> Result<Response, Failure> {
     let control = &state.control;
+    let to = language::of_browser(control, &headers);
     if owner_of(&state, &token).await?.is_none() {
         // Pressing the button of a link that has done its work is no mistake.
         if before.is_some() {
             return Ok(Redirect::to("/").into_response());
         }
-        return Ok(state.logins.failed(address).map_or_else(spent, too_many));
+        return Ok(state
+            .logins
+            .failed(address)
+            .map_or_else(|| spent(to), |wait| too_many(to, wait)));
     }
     let nonce = shown_cookie(&state, &headers);
     if nonce.is_none_or(|nonce| proof(nonce, &token, before.as_ref()) != shown) {
-        return Err(Failure::new(
-            ErrorCode::Forbidden,
-            "this browser was not shown whom the link is for, or is logged in as somebody else since",
-        )
-        .fix("open the link again in this browser, with cookies allowed"));
+        let failure = Failure::said(ErrorCode::Forbidden, |to| {
+            say!(
+                to,
+                "this browser was not shown whom the link is for, or is logged in as somebody else since"
+            )
+        });
+        return Err(failure
+            .fixed(|to| say!(to, "open the link again in this browser, with cookies allowed")));
     }
     let Some(owner) = control.sessions().redeem_login(&token_hash(&token)).await? else {
-        return Ok(spent());
+        return Ok(spent(to));
     };
     let user = control.accounts().of(owner.workspace).await?;
+    if let Some(asked) = language::asked_by(&headers) {
+        control.people().languages().note_language(user.id, asked).await?;
+    }
     let actor = Actor::person(&user.name);
     control.chats().ensure_first_chat(&actor, user.workspace).await?;
     control.accounts().begin_start_offer(user.id).await?;
@@ -180,46 +202,53 @@ pub(super) async fn logout(
 }
 
 /// A page for whoever is not logged in.
-fn outside(title: &str, body: &Markup) -> Markup {
-    page(&Page { title, place: Section::Outside, viewer: None, banner: None }, body)
+fn outside(to: Language, title: &str, body: &Markup) -> Markup {
+    page(&Page { title, to, place: Section::Outside, viewer: None, banner: None }, body)
 }
 
-fn how_to_log_in() -> Markup {
+fn how_to_log_in(to: Language) -> Markup {
+    let command = html! { code { "cloister login-url" } };
     html! {
         section.card.narrow {
-            h1 { "Log in" }
-            p { "You log in with a link; there is no password." }
+            h1 { (say!(to, "Log in")) }
+            p { (say!(to, "You log in with a link; there is no password.")) }
             ul {
-                li { "If you run this machine, " code { "cloister login-url" } " prints one." }
-                li { "If you were invited, ask whoever invited you for a link." }
+                li { (phrase!(to, "If you run this machine, {command} prints one.", command = command)) }
+                li { (say!(to, "If you were invited, ask whoever invited you for a link.")) }
             }
         }
     }
 }
 
-fn spent() -> Response {
+fn spent(to: Language) -> Response {
+    let title = say!(to, "This link does not work");
+    let command = html! { code { "cloister login-url" } };
     let body = html! {
         section.card.narrow {
-            h1 { "This link does not work" }
-            p { "It was used before, has expired, or is not complete. A link works once, for a day." }
+            h1 { (title) }
+            p { (say!(to, "It was used before, has expired, or is not complete. A link works once, for a day.")) }
             ul {
-                li { "If you run this machine, " code { "cloister login-url" } " prints a new one." }
-                li { "If you were invited, ask whoever invited you for a new link." }
+                li { (phrase!(to, "If you run this machine, {command} prints a new one.", command = command)) }
+                li { (say!(to, "If you were invited, ask whoever invited you for a new link.")) }
             }
         }
     };
-    (StatusCode::UNAUTHORIZED, outside("This link does not work", &body)).into_response()
+    (StatusCode::UNAUTHORIZED, outside(to, &title, &body)).into_response()
 }
 
-fn too_many(wait: Duration) -> Response {
+fn too_many(to: Language, wait: Duration) -> Response {
     let seconds = wait.as_secs().max(1);
+    let title = say!(to, "Too many attempts");
     let body = html! {
         section.card.narrow {
-            h1 { "Too many attempts" }
-            p { "Links that do not work were tried too often. Try again in " (seconds) " seconds." }
+            h1 { (title) }
+            p {
+                (count!(to, seconds, "Links that do not work were tried too often. Try again in {n} second.",
+                    "Links that do not work were tried too often. Try again in {n} seconds."))
+            }
         }
     };
-    let page = outside("Too many attempts", &body);
+    let page = outside(to, &title, &body);
     let mut response = (StatusCode::TOO_MANY_REQUESTS, page).into_response();
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     response

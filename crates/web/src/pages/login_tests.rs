@@ -96,7 +96,10 @@ async fn e75_opening_a_link_logs_nobody_in_and_uses_nothing_up() {
             let own = victim.session().map(str::to_owned);
             let before_victim = world.kept();
             let page = victim.page(&path, site).await;
-            assert!(page.contains("logged in here as <strong>ada") && page.contains("Stay ada"));
+            assert!(
+                page.contains("logged in here as <strong translate=\"no\">ada")
+                    && page.contains("Stay ada")
+            );
             assert_eq!(victim.session().map(str::to_owned), own, "{site}");
             assert_eq!(before_victim, world.kept(), "{site}");
             assert_ne!(before, world.kept(), "the victim's own session is new");

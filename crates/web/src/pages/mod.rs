@@ -31,6 +31,7 @@ mod shell;
 mod start;
 mod status;
 pub(crate) mod task;
+mod task_files;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -48,7 +49,7 @@ pub(crate) fn routes(state: &State) -> Router<State> {
         .route("/chats", post(chats::add))
         .route(
             "/chats/{chat}",
-            get(chat::show).merge(post(chat::say).layer(DefaultBodyLimit::disable())),
+            get(chat::show).merge(post(chat::post).layer(DefaultBodyLimit::disable())),
         )
         .route("/chats/{chat}/older", get(chat::older))
         .route("/chats/{chat}/message/{turn}", get(chat::message))
@@ -57,6 +58,7 @@ pub(crate) fn routes(state: &State) -> Router<State> {
         .route("/chats/{chat}/rename", post(chats::rename))
         .route("/chats/{chat}/archive", post(chats::archive))
         .route("/chats/{chat}/pin", post(chats::pin))
+        .route("/chats/{chat}/branch", post(chats::branch))
         .route("/search", get(search::show))
         .route("/approvals", get(approvals::show))
         .route("/approvals/{approval}", post(approvals::answer))

@@ -5,15 +5,17 @@ use axum::Form;
 use axum::extract::{Path, State as Extract};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
-use cloister_control::{Actor, PRESETS};
-use cloister_protocol::ErrorBody;
+use cloister_control::PRESETS;
 use cloister_protocol::admin::{Key, ModelView, NewModel};
+use cloister_protocol::{ErrorBody, Language};
+use cloister_words::{count, say, text_of};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::session::Viewer;
 use super::shell::{Page, Section, page};
 use super::{banner, model_list};
+use crate::language::phrase;
 use crate::reply::Failure;
 use crate::server::State;
 
@@ -104,7 +106,7 @@ pub(super) async fn connect(
         ..ShownModel::default()
     };
     let before = state.control.people().readers().await?;
-    match try_and_keep(&state, &viewer.actor, &shown, key.clone()).await {
+    match try_and_keep(&state, &viewer, &shown, key.clone()).await {
         Ok(answer) => {
             state.control.people().tell_of_readers(viewer.user.id, &before).await?;
             shown.connected = Some(answer);
@@ -121,7 +123,7 @@ pub(super) async fn connect(
 
 async fn try_and_keep(
     state: &State,
-    actor: &Actor,
+    viewer: &Viewer,
     shown: &ShownModel,
     key: Option<Key>,
 ) -> Result<String, ErrorBody> {
@@ -140,9 +142,10 @@ async fn try_and_keep(
         untested: false,
         settings: cloister_protocol::ModelSettings::default(),
     };
-    let connected = state.control.models().connect_model(actor, &*state.upstream, new).await;
-    let connected = connected.map_err(|error| error.body())?;
-    state.control.models().prefer_model(actor, &shown.name).await.map_err(|error| error.body())?;
+    let (actor, to, models) = (&viewer.actor, viewer.to, state.control.models());
+    let connected = models.connect_model(actor, &*state.upstream, new).await;
+    let connected = connected.map_err(|error| error.body_in(to))?;
+    models.prefer_model(actor, &shown.name).await.map_err(|error| error.body_in(to))?;
     Ok(connected.answer.unwrap_or_default())
 }
 
@@ -166,67 +169,75 @@ async fn connected(state: &State, name: &str) -> Result<Option<ModelView>, Failu
 async fn form(state: &State, viewer: &Viewer, shown: &ShownModel) -> Result<Markup, Failure> {
     let now = connected(state, &shown.name).await?;
     let has_key = now.as_ref().is_some_and(|now| !now.key.is_empty());
+    let to = viewer.to;
+    let title = &say!(to, "Model");
+    let code = |text: &str| html! { code { (text) } };
     let body = html! {
         section.card {
-            h1 { "Model" }
+            h1 { (title) }
             @if let Some(answer) = &shown.connected {
                 div.ok role="status" {
-                    p { strong { "Connected: it " (answer) "." } " Everybody's agent uses it from now on." }
-                    p { a href="/" { "Back to the chat" } }
+                    p {
+                        strong { (phrase!(to, "Connected. It answered: {answer}.", answer = html! { span translate="no" { (answer) } })) }
+                        " " (say!(to, "Everybody's agent uses it from now on."))
+                    }
+                    p { a href="/" { (say!(to, "Back to the chat")) } }
                 }
             } @else if let Some(now) = &now {
-                p { "In use: " code { (now.model) } " at " code { (now.base_url) } "." }
+                p { (phrase!(to, "In use: {model} at {place}.", model = code(&now.model), place = code(&now.base_url))) }
             }
-            @if let Some(problem) = &shown.problem { (super::forms::problem(problem)) }
-            @if viewer.is_operator() { (fields(shown, has_key)) }
+            @if let Some(problem) = &shown.problem { (super::forms::problem(to, problem)) }
+            @if viewer.is_operator() { (fields(to, shown, has_key)) }
             p.hint {
-                "Any OpenAI-compatible address will do. The key is tried before it is kept, sealed in the "
-                "database of this machine, and never reaches an agent."
+                (say!(to, "Any OpenAI-compatible address will do. The key is tried before it is kept, sealed in the database of this machine, and never reaches an agent."))
             }
-            p.hint { "The same for scripts: " code { "cloister model --help" } }
+            p.hint { (phrase!(to, "The same for scripts: {command}", command = code("cloister model --help"))) }
         }
         (model_list::shown(state, viewer).await?)
     };
     let banner = banner::scripted(state, viewer).await;
-    let around = Page { title: "Model", place: Section::Model, viewer: Some(viewer), banner };
+    let around = Page { title, to, place: Section::Model, viewer: Some(viewer), banner };
     Ok(page(&around, &body))
 }
 
-fn fields(shown: &ShownModel, has_key: bool) -> Markup {
-    let key_hint = if has_key { "leave empty to keep the one that is there" } else { "sk-…" };
+fn fields(to: Language, shown: &ShownModel, has_key: bool) -> Markup {
+    let key_hint = match has_key {
+        true => say!(to, "leave empty to keep the one that is there"),
+        false => "sk-…".to_owned(),
+    };
     html! {
         form.stack method="post" action="/model" autocomplete="off" {
-            label { "Name here"
+            label { (say!(to, "Name here"))
                 input name="name" required maxlength="64" autocapitalize="none" value=(shown.name);
             }
-            label { "Base URL"
+            label { (say!(to, "Base URL"))
                 input name="base_url" type="url" required list="places" value=(shown.base_url)
                     placeholder="https://openrouter.ai/api/v1";
             }
-            datalist #places { @for place in PRESETS { option value=(place.base_url) { (place.title) } } }
-            label { "Key"
+            datalist #places { @for place in PRESETS { option value=(place.base_url) { (text_of(to, place.title)) } } }
+            label { (say!(to, "Key"))
                 input name="key" type="password" autocomplete="off" placeholder=(key_hint);
             }
-            label { "Model id"
+            label { (say!(to, "Model id"))
                 input name="model" list="ids" value=(shown.model) placeholder="z-ai/glm-4.6";
             }
             @if !shown.ids.is_empty() {
                 datalist #ids { @for id in &shown.ids { option value=(id) {} } }
                 details {
-                    summary { "The " (shown.ids.len()) " models that it lists" }
+                    summary { (count!(to, shown.ids.len(), "The {n} model that it lists", "The {n} models that it lists")) }
                     ul { @for id in &shown.ids { li { code { (id) } } } }
                 }
             }
-            button.primary type="submit" { "Test and connect" }
+            button.primary type="submit" { (say!(to, "Test and connect")) }
         }
         details {
-            summary { "Where to get one" }
+            summary { (say!(to, "Where to get one")) }
             ul {
                 @for place in PRESETS {
                     li {
-                        (place.title) ": " code { (place.base_url) } ", "
-                        @if place.is_local() { "no key" } @else {
-                            a href=(place.key_url) rel="noreferrer" { "get a key" }
+                        (text_of(to, place.title)) ": " code { (place.base_url) } ", "
+                        @if place.is_local() { (say!(to, "no key")) } @else {
+                            a href=(place.key_url) rel="noreferrer" { (say!(to, "get a key")) span.unseen { ": " (text_of(to, place.title)) } }
                         }
                     }
                 }

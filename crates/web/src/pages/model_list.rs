@@ -6,7 +6,8 @@ use axum::extract::{Path, State as Extract};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_protocol::admin::{Chain, KindView, ModelChange, ModelSetting, ModelView, PresetView};
-use cloister_protocol::{Effort, ErrorBody, ErrorCode, ToolForm, WorkKind};
+use cloister_protocol::{Effort, ErrorBody, ErrorCode, Language, ToolForm, WorkKind};
+use cloister_words::{noted, say, text_of};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -46,7 +47,7 @@ pub(super) async fn change(
     Path(name): Path<String>,
     Form(typed): Form<TypedSettings>,
 ) -> Result<Response, Failure> {
-    let tried = match typed.read() {
+    let tried = match typed.read(viewer.to) {
         Ok(change) => patch(&state, &viewer, &name, &change).await,
         Err(problem) => Err(problem),
     };
@@ -102,14 +103,14 @@ async fn after(
 }
 
 impl TypedSettings {
-    fn read(&self) -> Result<ModelChange, ErrorBody> {
+    fn read(&self, to: Language) -> Result<ModelChange, ErrorBody> {
         let mut change = ModelChange {
-            temperature: number(&self.temperature)?,
+            temperature: number(to, &self.temperature)?,
             effort: EFFORTS.into_iter().find(|effort| effort.as_str() == self.effort),
-            window_tokens: number(&self.window)?,
-            max_output_tokens: number(&self.max_output)?,
-            prompt_usd: number(&self.prompt_usd)?,
-            completion_usd: number(&self.completion_usd)?,
+            window_tokens: number(to, &self.window)?,
+            max_output_tokens: number(to, &self.max_output)?,
+            prompt_usd: number(to, &self.prompt_usd)?,
+            completion_usd: number(to, &self.completion_usd)?,
             ..ModelChange::default()
         };
         let both_prices = change.prompt_usd.is_none() && change.completion_usd.is_none();
@@ -126,13 +127,14 @@ impl TypedSettings {
     }
 }
 
-fn number<T: std::str::FromStr>(typed: &str) -> Result<Option<T>, ErrorBody> {
+fn number<T: std::str::FromStr>(to: Language, typed: &str) -> Result<Option<T>, ErrorBody> {
     let typed = typed.trim().trim_start_matches('$');
     if typed.is_empty() {
         return Ok(None);
     }
     let wrong = |_unreadable: T::Err| {
-        ErrorBody::new(ErrorCode::BadRequest, format!("{typed:?} is not such a number"))
+        let said = format!("{typed:?}");
+        ErrorBody::new(ErrorCode::BadRequest, say!(to, "{said} is not such a number", said))
     };
     typed.parse().map(Some).map_err(wrong)
 }
@@ -145,135 +147,176 @@ pub(super) async fn shown(state: &State, viewer: &Viewer) -> Result<Markup, Fail
     let changes = viewer.is_operator();
     let places: Vec<PresetView> = if changes { calls.get("presets").await? } else { Vec::new() };
     let found = places.iter().filter(|place| !place.models.is_empty());
+    let to = viewer.to;
     Ok(html! {
         section.card {
-            h2 { "Models" }
-            @for model in models.iter().filter(|model| !model.base_url.is_empty()) { (one(model, changes)) }
-            @if models.iter().all(|model| model.base_url.is_empty()) { p { "None is connected." } }
+            h2 { (say!(to, "Models")) }
+            @for model in models.iter().filter(|model| !model.base_url.is_empty()) { (one(to, model, changes)) }
+            @if models.iter().all(|model| model.base_url.is_empty()) { p { (say!(to, "None is connected.")) } }
         }
-        section.card { (who_does_what(&kinds, changes)) }
+        section.card { (who_does_what(to, &kinds, changes)) }
         @if changes {
             section.card {
-                h2 { "On this machine" }
-                @for place in found.clone() { (here(place)) }
-                @if found.count() == 0 { p { "No server with models answers at the usual ports." } }
+                h2 { (say!(to, "On this machine")) }
+                @for place in found.clone() { (here(to, place)) }
+                @if found.count() == 0 { p { (say!(to, "No server with models answers at the usual ports.")) } }
             }
         }
     })
 }
 
-fn one(model: &ModelView, changes: bool) -> Markup {
-    let kinds = model.kinds.iter().map(|kind| kind.as_str());
-    let mut used: Vec<&str> = model.levels.iter().map(String::as_str).chain(kinds).collect();
-    used.extend(model.offered.then_some("who chooses it"));
-    let used = if used.is_empty() { "nobody".to_owned() } else { used.join(", ") };
+/// A kind of work in a word.
+fn kind_of(to: Language, kind: WorkKind) -> &'static str {
+    let word = match kind {
+        WorkKind::Talk => noted!("Talking"),
+        WorkKind::Work => noted!("Working"),
+        WorkKind::Summarise => noted!("Summaries"),
+        WorkKind::Research => noted!("Research"),
+        WorkKind::Vision => noted!("Pictures"),
+    };
+    text_of(to, word)
+}
+
+/// What a level of an agent is called.
+fn level_of(to: Language, level: &str) -> &str {
+    match level {
+        "coordinator" => text_of(to, noted!("who talks")),
+        "executor" => text_of(to, noted!("who works")),
+        other => other,
+    }
+}
+
+fn one(to: Language, model: &ModelView, changes: bool) -> Markup {
+    let kinds = model.kinds.iter().map(|kind| kind_of(to, *kind));
+    let levels = model.levels.iter().map(|level| level_of(to, level));
+    let mut used: Vec<&str> = levels.chain(kinds).collect();
+    used.extend(model.offered.then_some(text_of(to, noted!("who chooses it"))));
+    let used = if used.is_empty() { say!(to, "nobody") } else { used.join(", ") };
     let action = format!("/model/{}", model.name);
     html! {
         details id={ "model-" (model.name) } {
-            summary { strong { (model.name) } ": " code { (model.model) } ", used by " (used) }
-            p { (found_out(model)) }
-            @if changes { (changing(model, &action)) }
+            summary { strong translate="no" { (model.name) } ": " code { (model.model) } ", " (say!(to, "used by: {used}", used)) }
+            p { (found_out(to, model)) }
+            @if changes { (changing(to, model, &action)) }
         }
     }
 }
 
-fn changing(model: &ModelView, action: &str) -> Markup {
+fn changing(to: Language, model: &ModelView, action: &str) -> Markup {
     html! {
-        (settings(model, action))
+        (settings(to, model, action))
         form.inline method="post" action={ (action) "/first" } {
-            button type="submit" { "Use it first" span.unseen { ": " (model.name) } }
+            button type="submit" { (say!(to, "Use it first")) span.unseen translate="no" { ": " (model.name) } }
         }
         " "
         form.inline method="post" action={ (action) "/offer" } {
             input type="hidden" name="offered" value=(!model.offered);
             button type="submit" {
-                @if model.offered { "Offer it no longer" } @else { "Let people choose it" }
-                span.unseen { ": " (model.name) }
+                @if model.offered { (say!(to, "Offer it no longer")) } @else { (say!(to, "Let people choose it")) }
+                span.unseen translate="no" { ": " (model.name) }
             }
         }
     }
 }
 
-fn found_out(model: &ModelView) -> String {
+fn found_out(to: Language, model: &ModelView) -> String {
     let profile = &model.profile;
     if profile.is_empty() {
-        return format!("At {}. It was never tried.", model.base_url);
+        return say!(to, "At {place}. It was never tried.", place = model.base_url);
     }
     let tools = match profile.tools {
-        Some(ToolForm::None) => "calls no tools",
-        Some(ToolForm::Native | ToolForm::Text | ToolForm::Described) => "calls tools",
-        None => "tools not known",
+        Some(ToolForm::None) => say!(to, "calls no tools"),
+        Some(ToolForm::Native | ToolForm::Text | ToolForm::Described) => {
+            say!(to, "calls tools")
+        }
+        None => say!(to, "tools not known"),
     };
     let sees = match profile.vision {
-        Some(true) => "sees pictures",
-        Some(false) => "sees no pictures",
-        None => "pictures not known",
+        Some(true) => say!(to, "sees pictures"),
+        Some(false) => say!(to, "sees no pictures"),
+        None => say!(to, "pictures not known"),
     };
-    let mut known = vec![tools.to_owned(), sees.to_owned()];
-    known.extend(profile.window_tokens.map(|tokens| format!("a window of {tokens} tokens")));
-    known.extend(profile.tokens_per_second.map(|rate| format!("{rate} tokens/s")));
-    format!("At {}: {}.", model.base_url, known.join(", "))
+    let mut known = vec![tools, sees];
+    known
+        .extend(profile.window_tokens.map(|n| say!(to, "a window of {tokens} tokens", tokens = n)));
+    known.extend(profile.tokens_per_second.map(|rate| say!(to, "{rate} tokens/s", rate)));
+    say!(to, "At {place}: {known}.", place = model.base_url, known = known.join(", "))
 }
 
-fn settings(model: &ModelView, action: &str) -> Markup {
+fn settings(to: Language, model: &ModelView, action: &str) -> Markup {
     let said = &model.settings;
-    let field = |name: &str, label: &str, value: Option<String>| {
+    let field = |name: &str, label: String, value: Option<String>| {
         html! { label { (label) input name=(name) inputmode="decimal" autocomplete="off" value=[value]; } }
     };
     html! {
         form.stack method="post" action={ (action) "/settings" } {
-            (field("temperature", "Temperature, from 0 to 2", said.temperature.map(|n| n.to_string())))
-            label { "Effort" select name="effort" {
-                option value="" { "as the model likes" }
+            (field("temperature", say!(to, "Temperature, from 0 to 2"), said.temperature.map(|n| n.to_string())))
+            label { (say!(to, "Effort")) select name="effort" {
+                option value="" { (say!(to, "as the model likes")) }
                 @for effort in EFFORTS {
-                    option selected[said.effort == Some(effort)] { (effort.as_str()) }
+                    option value=(effort.as_str()) selected[said.effort == Some(effort)] { (effort_of(to, effort)) }
                 }
             } }
-            (field("window", "Window, in tokens", said.window_tokens.map(|n| n.to_string())))
-            (field("max_output", "Longest answer, in tokens", Some(model.max_output_tokens.to_string())))
-            (field("prompt_usd", "Dollars per million tokens in", Some(model.prompt_usd.to_string())))
-            (field("completion_usd", "Dollars per million tokens out", Some(model.completion_usd.to_string())))
-            button type="submit" { "Save" span.unseen { " " (model.name) } }
+            (field("window", say!(to, "Window, in tokens"), said.window_tokens.map(|n| n.to_string())))
+            (field("max_output", say!(to, "Longest answer, in tokens"), Some(model.max_output_tokens.to_string())))
+            (field("prompt_usd", say!(to, "Dollars per million tokens in"), Some(model.prompt_usd.to_string())))
+            (field("completion_usd", say!(to, "Dollars per million tokens out"), Some(model.completion_usd.to_string())))
+            button type="submit" { (say!(to, "Save")) span.unseen translate="no" { " " (model.name) } }
         }
-        p.hint { "What is left empty is found out, or left to the model." }
+        p.hint { (say!(to, "What is left empty is found out, or left to the model.")) }
     }
 }
 
-fn who_does_what(kinds: &[KindView], changes: bool) -> Markup {
+fn effort_of(to: Language, effort: Effort) -> &'static str {
+    let word = match effort {
+        Effort::Minimal => noted!("minimal"),
+        Effort::Low => noted!("low"),
+        Effort::Medium => noted!("medium"),
+        Effort::High => noted!("high"),
+    };
+    text_of(to, word)
+}
+
+fn who_does_what(to: Language, kinds: &[KindView], changes: bool) -> Markup {
+    let then = say!(to, ", then ");
     html! {
-        h2 { "Who does what" }
+        h2 { (say!(to, "Who does what")) }
         table {
-            thead { tr { th { "Kind of work" } th { "Models, in order" } } }
+            thead {
+                tr {
+                    th scope="col" { (say!(to, "Kind of work")) }
+                    th scope="col" { (say!(to, "Models, in order")) }
+                }
+            }
             tbody {
                 @for KindView { kind, models } in kinds {
                     tr {
-                        td { (kind) }
-                        td { @if models.is_empty() { "as above" } @else { (models.join(", then ")) } }
+                        td { (kind_of(to, *kind)) }
+                        td { @if models.is_empty() { (say!(to, "as above")) } @else { span translate="no" { (models.join(&then)) } } }
                     }
                 }
             }
         }
         @if changes {
             form.stack method="post" action="/model/chain" {
-                label { "Kind of work" select name="kind" {
-                    @for kind in WorkKind::ALL { option { (kind) } }
+                label { (say!(to, "Kind of work")) select name="kind" {
+                    @for kind in WorkKind::ALL { option value=(kind) { (kind_of(to, kind)) } }
                 } }
-                label { "Models, in order"
+                label { (say!(to, "Models, in order"))
                     input name="models" autocomplete="off" autocapitalize="none" placeholder="main, fallback";
                 }
-                button type="submit" { "Set" }
+                button type="submit" { (say!(to, "Set")) }
             }
         }
         p.hint {
-            "Talk is answering people, work is doing tasks. Summaries, research and pictures are done by those of talk and "
-            "work as long as they have none of their own; empty takes a choice back."
+            (say!(to, "Talking is answering people, working is doing tasks. Summaries, research and pictures are done by the models of those two as long as they have none of their own; empty takes a choice back."))
         }
     }
 }
 
-fn here(place: &PresetView) -> Markup {
+fn here(to: Language, place: &PresetView) -> Markup {
     html! {
-        p { (place.title) ": " code { (place.base_url) } }
+        p { span translate="no" { (place.title) } ": " code { (place.base_url) } }
         ul {
             @for id in &place.models {
                 li {
@@ -282,7 +325,7 @@ fn here(place: &PresetView) -> Markup {
                         input type="hidden" name="name" value=(place.name);
                         input type="hidden" name="base_url" value=(place.base_url);
                         input type="hidden" name="model" value=(id);
-                        button type="submit" { "Connect" span.unseen { " " (id) } }
+                        button type="submit" { (say!(to, "Connect")) span.unseen translate="no" { " " (id) } }
                     }
                 }
             }

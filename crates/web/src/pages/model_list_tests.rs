@@ -13,10 +13,10 @@ fn typed(temperature: &str, window: &str) -> TypedSettings {
 
 #[test]
 fn what_is_left_empty_is_unset_and_the_rest_is_read() {
-    let change = typed("", "32768").read().unwrap();
+    let change = typed("", "32768").read(Language::En).unwrap();
     assert_eq!(change.unset, [ModelSetting::Temperature]);
     assert_eq!((change.window_tokens, change.max_output_tokens), (Some(32_768), Some(4_096)));
     assert_eq!((change.prompt_usd, change.effort), (Some(0.9), Some(Effort::Low)));
-    let problem = typed("warm", "").read().unwrap_err();
+    let problem = typed("warm", "").read(Language::En).unwrap_err();
     assert!(problem.message.contains("\"warm\""), "{}", problem.message);
 }

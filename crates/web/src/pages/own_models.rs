@@ -7,7 +7,8 @@ use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::PRESETS;
 use cloister_protocol::admin::{BudgetView, Key, ModelView, NewModel};
-use cloister_protocol::{ErrorBody, ModelSettings};
+use cloister_protocol::{ErrorBody, Language, ModelSettings};
+use cloister_words::{say, text_of};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -15,6 +16,7 @@ use super::banner;
 use super::calls::Calls;
 use super::session::Viewer;
 use super::shell::{Page, Section, page};
+use crate::language::phrase;
 use crate::reply::Failure;
 use crate::server::State;
 
@@ -107,61 +109,64 @@ async fn form(state: &State, viewer: &Viewer, typed: &Typed) -> Result<Markup, F
     let budget: Option<BudgetView> =
         calls.get(&format!("users/{}/budget", viewer.user.name)).await.ok();
     let spent = budget.map_or(0.0, |budget| budget.own_spent_usd);
+    let to = viewer.to;
+    let title = &say!(to, "Models of your own");
     let body = html! {
         section.card {
-            h1 { "Models of your own" }
-            @if let Some(problem) = &typed.problem { (super::forms::problem(problem)) }
-            @if own.is_empty() { p { "You have connected none." } }
-            ul { @for model in &own { li { (one(model)) } } }
-            @if spent > 0.0 { p { "About $" (format!("{spent:.4}")) " today, on your own bill." } }
+            h1 { (title) }
+            @if let Some(problem) = &typed.problem { (super::forms::problem(to, problem)) }
+            @if own.is_empty() { p { (say!(to, "You have connected none.")) } }
+            ul { @for model in &own { li { (one(to, model)) } } }
+            @if spent > 0.0 { p { (say!(to, "About ${spent} today, on your own bill.", spent = format!("{spent:.4}"))) } }
         }
-        section.card { (fields(typed)) }
+        section.card { (fields(to, typed)) }
     };
     let banner = banner::scripted(state, viewer).await;
-    let around =
-        Page { title: "Models of your own", place: Section::Outside, viewer: Some(viewer), banner };
+    let around = Page { title, to, place: Section::Outside, viewer: Some(viewer), banner };
     Ok(page(&around, &body))
 }
 
-fn one(model: &ModelView) -> Markup {
+fn one(to: Language, model: &ModelView) -> Markup {
     html! {
-        strong { (model.name) } ": " code { (model.model) } " at " code { (model.base_url) } " "
+        (phrase!(to, "{name}: {model} at {place}", name = html! { strong translate="no" { (model.name) } },
+            model = html! { code { (model.model) } }, place = html! { code { (model.base_url) } }))
+        " "
         form.inline method="post" action="/model/own/remove" {
             input type="hidden" name="name" value=(model.name);
-            button type="submit" { "Remove" span.unseen { " " (model.name) } }
+            button type="submit" { (say!(to, "Remove")) span.unseen translate="no" { " " (model.name) } }
         }
     }
 }
 
-fn fields(typed: &Typed) -> Markup {
+fn fields(to: Language, typed: &Typed) -> Markup {
     let places = || PRESETS.iter().filter(|place| !place.is_local());
     html! {
-        h2 { "Connect one" }
+        h2 { (say!(to, "Connect one")) }
         form.stack method="post" action="/model/own" autocomplete="off" {
-            label { "What you call it"
-                input name="name" required maxlength="64" autocapitalize="none" value=(typed.name) placeholder="mine";
+            label { (say!(to, "What you call it"))
+                input name="name" required maxlength="64" autocapitalize="none" value=(typed.name) placeholder=(say!(to, "mine"));
             }
-            label { "Where it is"
+            label { (say!(to, "Where it is"))
                 input name="base_url" type="url" required list="places" value=(typed.base_url)
                     placeholder="https://openrouter.ai/api/v1";
             }
-            datalist #places { @for place in places() { option value=(place.base_url) { (place.title) } } }
-            label { "Your key" input name="key" type="password" autocomplete="off" placeholder="sk-…"; }
-            label { "Model id there"
+            datalist #places { @for place in places() { option value=(place.base_url) { (text_of(to, place.title)) } } }
+            label { (say!(to, "Your key")) input name="key" type="password" autocomplete="off" placeholder="sk-…"; }
+            label { (say!(to, "Model id there"))
                 input name="model" required autocapitalize="none" value=(typed.model) placeholder="z-ai/glm-4.6";
             }
-            button.primary type="submit" { "Test and connect" }
+            button.primary type="submit" { (say!(to, "Test and connect")) }
         }
         p.hint {
-            "It answers in all your chats, and nobody else's. Your key is sealed and goes to that place alone; what it costs is "
-            "on your own bill, in no budget here. " code { "/model" } " in a chat chooses another."
+            (phrase!(to, "It answers in all your chats, and nobody else's. Your key is sealed and goes to that place alone; what it costs is on your own bill, in no budget here. {command} in a chat chooses another.",
+                command = html! { code { "/model" } }))
         }
         details {
-            summary { "Where to get a key" }
+            summary { (say!(to, "Where to get a key")) }
             ul { @for place in places() {
                 li {
-                    (place.title) ": " code { (place.base_url) } ", "
-                    a href=(place.key_url) rel="noreferrer" { "get a key" }
+                    (text_of(to, place.title)) ": " code { (place.base_url) } ", "
+                    a href=(place.key_url) rel="noreferrer" { (say!(to, "get a key")) span.unseen { ": " (text_of(to, place.title)) } }
                 }
             } }
         }

@@ -9,14 +9,17 @@ use cloister_control::nano_to_usd;
 use cloister_control::rows::{AccountKind, User};
 use cloister_policy::engine::WorkspaceCall;
 use cloister_protocol::admin::{Invitation, NewUser};
-use cloister_protocol::{ErrorBody, ErrorCode, UserName};
+use cloister_protocol::{ErrorBody, ErrorCode, Language, ParseIdError, UserName};
+use cloister_words::say;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::banner;
 use super::calls::{Calls, May};
+use super::entries::size;
 use super::session::Viewer;
 use super::shell::{Page, Section, page};
+use crate::language::phrase;
 use crate::reply::Failure;
 use crate::server::State;
 
@@ -63,8 +66,7 @@ pub(super) async fn invite(
 }
 
 async fn invited(state: &State, viewer: &Viewer, name: &str) -> Result<Invitation, ErrorBody> {
-    let name: UserName =
-        name.parse().map_err(|error| ErrorBody::new(ErrorCode::BadRequest, format!("{error}")))?;
+    let name: UserName = name.parse().map_err(|_wrong: ParseIdError| no_name(viewer.to, name))?;
     let new = NewUser { name, quota_mb: None, executors: None, daily_usd: None, task_usd: None };
     Calls::of(state, viewer).send(Method::POST, "invitations", &new).await
 }
@@ -77,52 +79,73 @@ async fn people(state: &State, viewer: &Viewer, done: &Done) -> Result<Markup, F
         let may = May::of(state, viewer, user.workspace).await?;
         linked.push((viewer.invites() && may.call(WorkspaceCall::OpenSessionFor), user));
     }
+    let to = viewer.to;
+    let title = &say!(to, "People");
     let body = html! {
         section.card {
-            h1 { "People" }
-            p { "Everyone here has an agent and a workspace of their own. Nobody sees another's." }
-            @if let Some(problem) = &done.problem { (super::forms::problem(problem)) }
-            @if let Some(invited) = &done.invited { (link(state, invited)) }
-            @if viewer.invites() { (invite_form(&done.typed)) }
+            h1 { (title) }
+            p { (say!(to, "Everyone here has an agent and a workspace of their own. Nobody sees another's.")) }
+            @if let Some(problem) = &done.problem { (super::forms::problem(to, problem)) }
+            @if let Some(invited) = &done.invited { (link(to, state, invited)) }
+            @if viewer.invites() { (invite_form(to, &done.typed)) }
         }
         section.card {
             table {
-                thead { tr { th { "Name" } th { "Budget" } th { "Disk" } th { "" } } }
-                tbody { @for (may_link, user) in &linked { (row(user, *may_link)) } }
+                thead {
+                    tr {
+                        th scope="col" { (say!(to, "Name")) }
+                        th scope="col" { (say!(to, "Budget")) }
+                        th scope="col" { (say!(to, "Disk")) }
+                        td {}
+                    }
+                }
+                tbody { @for (may_link, user) in &linked { (row(to, user, *may_link)) } }
             }
         }
     };
     let banner = banner::scripted(state, viewer).await;
-    let around = Page { title: "People", place: Section::People, viewer: Some(viewer), banner };
+    let around = Page { title, to, place: Section::People, viewer: Some(viewer), banner };
     Ok(page(&around, &body))
 }
 
-fn invite_form(typed: &str) -> Markup {
+/// What is wrong with a user's name.
+fn no_name(to: Language, typed: &str) -> ErrorBody {
+    let said = format!("{typed:?}");
+    let message = say!(
+        to,
+        "{said} is no user name: up to 32 of a-z, 0-9, -, _ and ., beginning with a letter",
+        said
+    );
+    ErrorBody::new(ErrorCode::BadRequest, message)
+}
+
+fn invite_form(to: Language, typed: &str) -> Markup {
     html! {
         form.stack method="post" action="/people/invite" {
-            label { "Invite somebody"
+            label { (say!(to, "Invite somebody"))
                 input name="name" required maxlength="32" autocomplete="off" autocapitalize="none"
                     placeholder="alice" value=(typed);
             }
-            button.primary type="submit" { "Make a link" }
+            button.primary type="submit" { (say!(to, "Make a link")) }
         }
     }
 }
 
-fn row(user: &User, may_link: bool) -> Markup {
+fn row(to: Language, user: &User, may_link: bool) -> Markup {
+    let daily = format!("{:.2}", nano_to_usd(user.limits.daily_budget));
     html! {
         tr {
             td {
-                a href={ "/people/" (user.name) } { (user.called()) }
-                @if !user.display_name.is_empty() { " " small { (user.name) } }
+                a href={ "/people/" (user.name) } translate="no" { (user.called()) }
+                @if !user.display_name.is_empty() { " " small translate="no" { (user.name) } }
             }
-            td { "$" (format!("{:.2}", nano_to_usd(user.limits.daily_budget))) " a day" }
-            td { (user.limits.quota_bytes >> 20) " MB" @if user.over_quota { " (over)" } }
+            td { (say!(to, "${daily} a day", daily)) }
+            td { (size(user.limits.quota_bytes)) @if user.over_quota { " " (say!(to, "(over)")) } }
             td {
                 @if may_link {
                     form method="post" action="/people/invite" {
                         input type="hidden" name="name" value=(user.name);
-                        button type="submit" { "New link" span.unseen { " for " (user.name) } }
+                        button type="submit" aria-label=(say!(to, "New link for {name}", name = user.name)) { (say!(to, "New link")) }
                     }
                 }
             }
@@ -130,21 +153,23 @@ fn row(user: &User, may_link: bool) -> Markup {
     }
 }
 
-fn link(state: &State, invited: &Invitation) -> Markup {
+fn link(to: Language, state: &State, invited: &Invitation) -> Markup {
     let local = state.url.contains("//127.0.0.1") || state.url.contains("//localhost");
     html! {
         div.ok role="status" {
             p {
-                @if invited.new { strong { (invited.user) " is added. " } }
-                "Send this link to " (invited.user) ". It works once, until " (invited.expires_at) "."
+                @if invited.new { strong { (say!(to, "{name} is added.", name = invited.user)) } " " }
+                (phrase!(to, "Send this link to {name}. It works once, until {when}.",
+                    name = html! { (invited.user) },
+                    when = html! { time datetime=(invited.expires_at) { (invited.expires_at) } }))
             }
-            label { "Link for " (invited.user)
+            label { (say!(to, "Link for {name}", name = invited.user))
                 input.copy readonly value=(invited.link);
             }
             @if local {
                 p.hint {
-                    "It leads to this machine only. For people elsewhere, start with "
-                    code { "cloister up --listen 0.0.0.0:8484 --url https://your.address" } "."
+                    (phrase!(to, "It leads to this machine only. For people elsewhere, start with {command}.",
+                        command = html! { code { "cloister up --listen 0.0.0.0:8484 --url https://your.address" } }))
                 }
             }
         }

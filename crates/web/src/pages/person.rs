@@ -10,7 +10,8 @@ use cloister_policy::engine::{Role, Scope, WorkspaceCall};
 use cloister_protocol::admin::{
     BudgetView, Erase, Erased, PersonView, RoleChange, RoleView, UserChange, UserView,
 };
-use cloister_protocol::{ErrorBody, ErrorCode, UserName};
+use cloister_protocol::{ErrorBody, ErrorCode, Language, UserName};
+use cloister_words::say;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
@@ -19,6 +20,7 @@ use super::banner;
 use super::calls::{Calls, May};
 use super::session::Viewer;
 use super::shell::{Page, Section, page};
+use crate::language::phrase;
 use crate::reply::Failure;
 use crate::server::State;
 
@@ -60,7 +62,7 @@ pub(super) async fn limit(
     Path(user): Path<UserName>,
     Form(asked): Form<AskedLimits>,
 ) -> Result<Response, Failure> {
-    let tried = match asked.read() {
+    let tried = match asked.read(viewer.to) {
         Ok(change) => {
             let path = format!("users/{user}");
             let call = Calls::of(&state, &viewer);
@@ -72,12 +74,12 @@ pub(super) async fn limit(
 }
 
 impl AskedLimits {
-    fn read(&self) -> Result<UserChange, ErrorBody> {
+    fn read(&self, to: Language) -> Result<UserChange, ErrorBody> {
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
         let (Some(daily), Some(task), Ok(quota)) =
             (number(&self.daily_usd), number(&self.task_usd), self.quota_mb.trim().parse::<u64>())
         else {
-            return Err(ErrorBody::new(ErrorCode::BadRequest, "these are no numbers"));
+            return Err(ErrorBody::new(ErrorCode::BadRequest, say!(to, "these are no numbers")));
         };
         let (daily_usd, task_usd, quota_mb) = (Some(daily), Some(task), Some(quota));
         let display_name = Some(self.display_name.clone());
@@ -149,44 +151,45 @@ async fn person(
         Some(person) => Some(Roles::of(&may, &account, &person.roles).await?),
         None => None,
     };
+    let to = viewer.to;
     let body = html! {
         section.card {
-            h1 { (account.called()) @if !account.display_name.is_empty() { " (" (user) ")" } }
-            @if let Some(problem) = problem { (super::forms::problem(problem)) }
-            (limits(&about, budget.as_ref(), sets_limits))
+            h1 translate="no" { (account.called()) @if !account.display_name.is_empty() { " (" (user) ")" } }
+            @if let Some(problem) = problem { (super::forms::problem(to, problem)) }
+            (limits(to, &about, budget.as_ref(), sets_limits))
         }
         @if let Some(person) = &person {
-            @if let Some(roles) = &roles { section.card { (roles.shown(user)) } }
-            section.card { (accounts(person)) }
+            @if let Some(roles) = &roles { section.card { (roles.shown(to, user)) } }
+            section.card { (accounts(to, person)) }
         }
-        @if may.call(WorkspaceCall::EraseData) { section.card { (removal(user)) } }
+        @if may.call(WorkspaceCall::EraseData) { section.card { (removal(to, user)) } }
     };
     let banner = banner::scripted(state, viewer).await;
     let around =
-        Page { title: user.as_str(), place: Section::People, viewer: Some(viewer), banner };
+        Page { title: user.as_str(), to, place: Section::People, viewer: Some(viewer), banner };
     Ok(page(&around, &body))
 }
 
-fn limits(about: &UserView, budget: Option<&BudgetView>, may_set: bool) -> Markup {
-    let rows: [(&str, &str, Value); 3] = [
-        ("daily_usd", "Dollars a day", about.daily_usd.into()),
-        ("task_usd", "Dollars for one task", about.task_usd.into()),
-        ("quota_mb", "Room for files, in MB", about.quota_mb.into()),
+fn limits(to: Language, about: &UserView, budget: Option<&BudgetView>, may_set: bool) -> Markup {
+    let rows: [(&str, String, Value); 3] = [
+        ("daily_usd", say!(to, "Dollars a day"), about.daily_usd.into()),
+        ("task_usd", say!(to, "Dollars for one task"), about.task_usd.into()),
+        ("quota_mb", say!(to, "Room for files, in MB"), about.quota_mb.into()),
     ];
     html! {
-        h2 { "Limits" }
+        h2 { (say!(to, "Limits")) }
         @if let Some(budget) = budget {
-            p { "$" (format!("{:.2}", budget.spent_usd)) " of $" (format!("{:.2}", budget.daily_usd)) " is spent today." }
+            p { (say!(to, "${spent} of ${daily} is spent today.", spent = format!("{:.2}", budget.spent_usd), daily = format!("{:.2}", budget.daily_usd))) }
         }
         @if may_set {
             form.stack method="post" action={ "/people/" (about.name) "/limits" } {
-                label { "What they are called, in any script"
+                label { (say!(to, "What they are called, in any script"))
                     input name="display_name" maxlength="60" autocomplete="off" value=(about.display_name) placeholder=(about.name);
                 }
                 @for (name, label, value) in &rows {
                     label { (label) input name=(name) inputmode="decimal" required value=(value); }
                 }
-                button.primary type="submit" { "Save" }
+                button.primary type="submit" { (say!(to, "Save")) }
             }
         } @else {
             ul { @for (_, label, value) in &rows { li { (label) ": " (value) } } }
@@ -223,66 +226,74 @@ impl Roles {
         Ok(roles)
     }
 
-    fn shown(&self, user: &UserName) -> Markup {
+    fn shown(&self, to: Language, user: &UserName) -> Markup {
         let action = format!("/people/{user}/roles");
         html! {
-            h2 { "Roles" }
-            @if self.held.is_empty() { p { "None." } }
+            h2 { (say!(to, "Roles")) }
+            @if self.held.is_empty() { p { (say!(to, "None.")) } }
             ul {
                 @for (role, takes) in &self.held {
                     li {
-                        (role.role) " of " (role.scope) ", from " (role.given_by) " "
-                        @if *takes { (taking(&action, role)) }
+                        (phrase!(to, "{role} of {scope}, from {who}",
+                            role = word(&role.role), scope = word(&role.scope), who = word(&role.given_by)))
+                        " "
+                        @if *takes { (taking(to, &action, role)) }
                     }
                 }
             }
             @if !self.given.is_empty() {
                 form.stack method="post" action=(action) {
-                    label { "Role" select name="role" {
-                        @for role in &self.given { option { (role.as_str()) } }
+                    label { (say!(to, "Role")) select name="role" {
+                        @for role in &self.given { option translate="no" { (role.as_str()) } }
                     } }
-                    label { "Where (platform, or a workspace such as w2)"
+                    label { (say!(to, "Where (platform, or a workspace such as w2)"))
                         input name="scope" value="platform" required maxlength="64" autocapitalize="none";
                     }
-                    button type="submit" { "Give" }
+                    button type="submit" { (say!(to, "Give")) }
                 }
-                p.hint { "Whoever it concerns is told of it." }
+                p.hint { (say!(to, "Whoever it concerns is told of it.")) }
             }
         }
     }
 }
 
-fn taking(action: &str, role: &RoleView) -> Markup {
+/// A word that is the same in every language: the name of a role, a scope, a person.
+fn word(name: &str) -> Markup {
+    html! { span translate="no" { (name) } }
+}
+
+fn taking(to: Language, action: &str, role: &RoleView) -> Markup {
+    let what = say!(to, "Take away {role} of {scope}", role = role.role, scope = role.scope);
     html! {
         form.inline method="post" action=(action) {
             input type="hidden" name="role" value=(role.role);
             input type="hidden" name="scope" value=(role.scope);
             input type="hidden" name="take" value="true";
-            button type="submit" { "Take away" span.unseen { " " (role.role) " of " (role.scope) } }
+            button.small type="submit" aria-label=(what) { (say!(to, "Take away")) }
         }
     }
 }
 
-fn accounts(person: &PersonView) -> Markup {
+fn accounts(to: Language, person: &PersonView) -> Markup {
     html! {
-        h2 { "Accounts" }
-        @if person.identities.is_empty() { p { "None is linked." } }
+        h2 { (say!(to, "Accounts")) }
+        @if person.identities.is_empty() { p { (say!(to, "None is linked.")) } }
         ul {
             @for account in &person.identities {
-                li { (account.surface) ": " (account.id) @if !account.display_name.is_empty() { " (" (account.display_name) ")" } }
+                li translate="no" { (account.surface) ": " (account.id) @if !account.display_name.is_empty() { " (" (account.display_name) ")" } }
             }
         }
     }
 }
 
-fn removal(user: &UserName) -> Markup {
+fn removal(to: Language, user: &UserName) -> Markup {
     html! {
         details {
-            summary { "Remove " (user) }
-            p { "Everything that is " (user) "’s is erased: chats, files, memory, secrets, sessions. It can’t be undone. The audit stays whole, without its content." }
+            summary { (say!(to, "Remove {name}", name = user)) }
+            p { (say!(to, "Everything that is {name}’s is erased: chats, files, memory, secrets, sessions. It can’t be undone. The audit stays whole, without its content.", name = user)) }
             form.stack method="post" action={ "/people/" (user) "/remove" } {
-                label { "The name once more" input name="confirm" required maxlength="64" autocomplete="off" autocapitalize="none"; }
-                button.danger type="submit" { "Remove for good" }
+                label { (say!(to, "The name once more")) input name="confirm" required maxlength="64" autocomplete="off" autocapitalize="none"; }
+                button.danger type="submit" { (say!(to, "Remove for good")) }
             }
         }
     }

@@ -7,6 +7,7 @@ use cloister_policy::engine::ChatCall;
 use cloister_protocol::{
     Attachment, ChatId, ErrorCode, MAX_ATTACHMENTS, MAX_TEXT_BYTES, MessageId,
 };
+use cloister_words::say;
 use serde::Deserialize;
 
 use super::session::Viewer;
@@ -122,14 +123,20 @@ async fn fields(
             ("files", Some(name)) if name.is_empty() => {}
             ("files", Some(name)) => {
                 if posted.attachments.len() >= MAX_ATTACHMENTS {
-                    let most = format!("at most {MAX_ATTACHMENTS} files can come with one message");
-                    return Err(Failure::new(ErrorCode::BadRequest, most));
+                    return Err(Failure::said(ErrorCode::BadRequest, |to| {
+                        say!(
+                            to,
+                            "at most {most} files can come with one message",
+                            most = MAX_ATTACHMENTS
+                        )
+                    }));
                 }
                 posted.attachments.push(keep(state, viewer, chat, form, &name).await?);
             }
             _ => {
-                let what = "the form has a field that is none of this page's";
-                return Err(Failure::new(ErrorCode::BadRequest, what));
+                return Err(Failure::said(ErrorCode::BadRequest, |to| {
+                    say!(to, "the form has a field that is none of this page's")
+                }));
             }
         }
     }

@@ -3,6 +3,7 @@
 use axum::extract::State as Extract;
 use cloister_control::rows::{FoundWords, folded};
 use cloister_policy::legible;
+use cloister_words::say;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -36,26 +37,30 @@ pub(super) async fn show(
         true => Vec::new(),
         false => state.control.chats().find_words(viewer.workspace, &words, MOST).await?,
     };
-    let name = |id| chats.iter().find(|one| one.chat.id == id).map(name_of).unwrap_or_default();
+    let to = viewer.to;
+    let title = &say!(to, "Search");
+    let name = |id| {
+        let chat = chats.iter().find(|one| one.chat.id == id);
+        chat.map(|chat| name_of(to, chat)).unwrap_or_default()
+    };
     let body = html! {
-        h1 { "Search" }
+        h1 { (title) }
         form.row method="get" action="/search" role="search" {
-            input type="search" name="q" value=(words) aria-label="Words to look for" maxlength="200";
-            button.primary type="submit" { "Search" }
+            input type="search" name="q" value=(words) aria-label=(say!(to, "Words to look for")) maxlength="200";
+            button.primary type="submit" { (title) }
         }
-        @if !words.is_empty() && found.is_empty() { p { "Nothing was said with these words in it." } }
+        @if !words.is_empty() && found.is_empty() { p { (say!(to, "Nothing was said with these words in it.")) } }
         @for one in &found {
             section.card.found {
                 p {
-                    a href=(place(one)) { (legible(&name(one.chat))) }
-                    " " small { @if one.said { "you" } @else { "agent" } " · " time datetime=(time(one.at)) { (time(one.at)) } }
+                    a href=(place(one)) translate="no" { (legible(&name(one.chat))) }
+                    " " small { @if one.said { (say!(to, "you")) } @else { (say!(to, "agent")) } " · " time datetime=(time(one.at)) { (time(one.at)) } }
                 }
-                p { (marked(&around(&one.text, &words), &words)) }
+                p translate="no" { (marked(&around(&one.text, &words), &words)) }
             }
         }
     };
-    let page =
-        Page { title: "Search", place: Section::Outside, viewer: Some(&viewer), banner: None };
+    let page = Page { title, to, place: Section::Outside, viewer: Some(&viewer), banner: None };
     Ok(shell::page(&page, &body))
 }
 

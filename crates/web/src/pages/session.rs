@@ -8,10 +8,12 @@ use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::Actor;
 use cloister_control::rows::{User, token_hash};
 use cloister_policy::engine::{ModelCall, PlatformCall, Request as Call, WorkspaceCall};
-use cloister_protocol::{ErrorCode, UserId, WorkspaceId};
+use cloister_protocol::{ErrorCode, Language, UserId, WorkspaceId};
+use cloister_words::say;
 
 use super::shell::Section;
 use crate::caller::acting;
+use crate::language;
 use crate::reply::Failure;
 use crate::server::State;
 
@@ -29,6 +31,8 @@ pub(crate) struct Viewer {
     pub(crate) user: User,
     pub(crate) workspace: WorkspaceId,
     pub(crate) actor: Actor,
+    /// What the pages speak with them.
+    pub(crate) to: Language,
     /// The hash under which the session is kept.
     pub(crate) session: String,
     /// How many questions wait for their answer; only where a page is read.
@@ -82,7 +86,9 @@ impl Viewer {
         if self.opens(place) {
             return Ok(());
         }
-        Err(Failure::new(ErrorCode::Forbidden, "your role here does not let you open this page"))
+        Err(Failure::said(ErrorCode::Forbidden, |to| {
+            say!(to, "your role here does not let you open this page")
+        }))
     }
 
     /// Refuses whoever does not run this machine.
@@ -90,7 +96,9 @@ impl Viewer {
         if self.is_operator() {
             return Ok(());
         }
-        Err(Failure::new(ErrorCode::Forbidden, "only the operator of this machine may do this"))
+        Err(Failure::said(ErrorCode::Forbidden, |to| {
+            say!(to, "only the operator of this machine may do this")
+        }))
     }
 
     /// Who looks at what went wrong, for the way on; where that can't be found out, nobody.
@@ -120,10 +128,12 @@ impl Viewer {
         let invites = may(Call::platform(&person, PlatformCall::InviteUser));
         let shows_models = may(Call::model(&person, ModelCall::Show, ANY_MODEL));
         let actor = acting(&user.name, &person);
+        let to = language::of_person(&state.control, user.id, headers).await;
         Ok(Some(Self {
             user,
             workspace: owner.workspace,
             actor,
+            to,
             session,
             waiting: 0,
             uses,
@@ -149,8 +159,8 @@ impl FromRequestParts<State> for Viewer {
             viewer.waiting = waiting(state, viewer.user.id).await;
         }
         if !is_reading(&parts.method) && found.as_ref().is_some_and(|viewer| !viewer.uses) {
-            let message = "you may look at this workspace, and change nothing in it";
-            return Err(Failure::new(ErrorCode::Forbidden, message).into_response());
+            let message = |to| say!(to, "you may look at this workspace, and change nothing in it");
+            return Err(Failure::said(ErrorCode::Forbidden, message).into_response());
         }
         found.ok_or_else(|| {
             if wants_page(&parts.headers) {
@@ -275,8 +285,12 @@ pub(crate) fn require_same_origin(state: &State, headers: &HeaderMap) -> Result<
     if is_same_origin(state, headers) {
         return Ok(());
     }
-    Err(Failure::new(ErrorCode::Forbidden, "this request does not come from a page of this server")
-        .fix("reload the page and try again; programs send `Authorization: Bearer` instead"))
+    let failure = Failure::said(ErrorCode::Forbidden, |to| {
+        say!(to, "this request does not come from a page of this server")
+    });
+    Err(failure.fixed(|to| {
+        say!(to, "reload the page and try again; programs send `Authorization: Bearer` instead")
+    }))
 }
 
 /// The layer on all that is public: what says that another site's page sent it changes nothing here. Programs

@@ -7,7 +7,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::{nano_to_usd, usd_to_nano};
 use cloister_protocol::admin::{Identity, IdentityChange};
-use cloister_protocol::{ErrorBody, ErrorCode};
+use cloister_protocol::{ErrorBody, ErrorCode, Language};
+use cloister_words::say;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -15,6 +16,7 @@ use super::banner;
 use super::session::Viewer;
 use super::shell::{Page, Section, page};
 use crate::admin::checked_display_name;
+use crate::language::phrase;
 use crate::reply::Failure;
 use crate::server::State;
 
@@ -29,6 +31,9 @@ pub(super) struct Filled {
     manner: String,
     about: String,
     seen: String,
+    /// What pages and commands speak; empty: what the browser asks for.
+    #[serde(default)]
+    language: Option<String>,
     /// Only the operator sets a budget.
     daily_usd: Option<String>,
 }
@@ -58,7 +63,7 @@ pub(super) async fn save(
     let checked = called.as_deref().map(checked_display_name).transpose();
     let saved = match (budget(&viewer, filled.daily_usd.as_deref()), checked) {
         (Err(wrong), _) => Err(wrong),
-        (_, Err(wrong)) => Err(wrong.into_body()),
+        (_, Err(wrong)) => Err(wrong.into_body_in(viewer.to)),
         (Ok(budget), Ok(_)) => {
             match state
                 .control
@@ -67,7 +72,7 @@ pub(super) async fn save(
                 .await
             {
                 Ok(_) => Ok(budget),
-                Err(error) => Err(error.body()),
+                Err(error) => Err(error.body_in(viewer.to)),
             }
         }
     };
@@ -85,6 +90,7 @@ pub(super) async fn save(
                     .set_budget(&viewer.actor, &viewer.user.name, Some(daily), None)
                     .await?;
             }
+            choose_language(&state, &viewer, filled.language.as_deref()).await?;
             state.control.accounts().close_start(viewer.user.id).await?;
             Ok(Redirect::to("/").into_response())
         }
@@ -107,6 +113,21 @@ pub(super) async fn skip(
     Ok(Redirect::to("/"))
 }
 
+/// Keeps which language this person wants, if that is new.
+async fn choose_language(
+    state: &State,
+    viewer: &Viewer,
+    wanted: Option<&str>,
+) -> Result<(), Failure> {
+    let Some(wanted) = wanted else { return Ok(()) };
+    let wanted: Option<Language> = wanted.parse().ok();
+    let languages = state.control.people().languages();
+    if languages.read_language(viewer.user.id).await?.chosen != wanted {
+        languages.choose_language(&viewer.actor, viewer.user.id, wanted).await?;
+    }
+    Ok(())
+}
+
 /// The budget to set, in nano-dollars; none for whoever may not set it.
 fn budget(viewer: &Viewer, daily: Option<&str>) -> Result<Option<i64>, ErrorBody> {
     let Some(daily) = daily.filter(|_| viewer.is_operator()) else { return Ok(None) };
@@ -114,7 +135,7 @@ fn budget(viewer: &Viewer, daily: Option<&str>) -> Result<Option<i64>, ErrorBody
         Ok(usd) if (0.0..=MAX_DAILY_USD).contains(&usd) => Ok(Some(usd_to_nano(usd))),
         Ok(_) | Err(_) => Err(ErrorBody::new(
             ErrorCode::BadRequest,
-            "the budget is not an amount in dollars, such as 2.50",
+            say!(viewer.to, "the budget is not an amount in dollars, such as 2.50"),
         )),
     }
 }
@@ -126,58 +147,74 @@ async fn form(
     daily: &str,
     error: Option<&ErrorBody>,
 ) -> Markup {
+    let to = viewer.to;
+    let title = &say!(to, "Guided start");
+    let languages = state.control.people().languages();
+    let chosen = languages.read_language(viewer.user.id).await.unwrap_or_default().chosen;
     let body = html! {
         section.card {
-            h1 { "Guided start" }
-            p { "A few questions, none of them needed: your agent works without. You can change all of this later." }
-            @if let Some(error) = error { (super::forms::problem(error)) }
+            h1 { (title) }
+            p { (say!(to, "A few questions, none of them needed: your agent works without. You can change all of this later.")) }
+            @if let Some(error) = error { (super::forms::problem(to, error)) }
             form.stack method="post" action="/start" {
                 input type="hidden" name="seen" value=(identity.seen);
-                label { "What are you called?"
+                label { (say!(to, "What are you called?"))
                     input name="display_name" maxlength="60" autocomplete="name" placeholder=(viewer.user.name)
                         value=(viewer.user.display_name);
                 }
-                label { "What is your agent called?"
-                    input name="agent_name" maxlength="40" autocomplete="off" placeholder="no name yet"
+                (language_field(to, chosen))
+                label { (say!(to, "What is your agent called?"))
+                    input name="agent_name" maxlength="40" autocomplete="off" placeholder=(say!(to, "no name yet"))
                         value=(identity.agent_name);
                 }
-                label { "How should it be?"
+                label { (say!(to, "How should it be?"))
                     textarea name="manner" rows="5" maxlength="7500" { (identity.manner) }
                 }
-                label { "What should it know about you?"
+                label { (say!(to, "What should it know about you?"))
                     textarea name="about" rows="5" maxlength="7500" { (identity.about) }
                 }
                 (budget_field(viewer, daily))
                 div.row {
-                    button.primary type="submit" { "Save" }
-                    button type="submit" form="skip" { "Skip" }
+                    button.primary type="submit" { (say!(to, "Save")) }
+                    button type="submit" form="skip" { (say!(to, "Skip")) }
                 }
             }
             form #skip method="post" action="/start/skip" {}
             p.hint {
-                "Kept in your workspace as " code { "SOUL.md" } " and " code { "USER.md" }
-                ", which the agent reads before every answer."
+                (phrase!(to, "Kept in your workspace as {soul} and {user}, which the agent reads before every answer.",
+                    soul = html! { code { "SOUL.md" } }, user = html! { code { "USER.md" } }))
             }
         }
     };
     let banner = banner::scripted(state, viewer).await;
-    page(
-        &Page { title: "Guided start", place: Section::Start, viewer: Some(viewer), banner },
-        &body,
-    )
+    page(&Page { title, to, place: Section::Start, viewer: Some(viewer), banner }, &body)
+}
+
+fn language_field(to: Language, chosen: Option<Language>) -> Markup {
+    html! {
+        label { (say!(to, "Which language shall pages and commands speak?"))
+            select name="language" {
+                option value="" { (say!(to, "what my browser asks for")) }
+                @for one in Language::ALL {
+                    option value=(one) lang=(one) translate="no" selected[chosen == Some(one)] { (one.own_name()) }
+                }
+            }
+        }
+    }
 }
 
 fn budget_field(viewer: &Viewer, daily: &str) -> Markup {
+    let to = viewer.to;
     if !viewer.is_operator() {
         let daily = nano_to_usd(viewer.user.limits.daily_budget);
         return html! {
-            p { "Your budget is $" (format!("{daily:.2}")) " a day. Whoever runs this machine can change it." }
+            p { (say!(to, "Your budget is ${daily} a day. Whoever runs this machine can change it.", daily = format!("{daily:.2}"))) }
         };
     }
     html! {
-        label { "What may it spend on models, in dollars a day?"
+        label { (say!(to, "What may it spend on models, in dollars a day?"))
             input name="daily_usd" inputmode="decimal" autocomplete="off" value=(daily);
         }
-        p.hint { "At the limit nothing more is spent until the next day (UTC)." }
+        p.hint { (say!(to, "At the limit nothing more is spent until the next day (UTC).")) }
     }
 }

@@ -1,7 +1,9 @@
 //! The operator's status page.
 
 use axum::extract::State as Extract;
+use cloister_protocol::Language;
 use cloister_protocol::admin::{ErrorLine, Judgement, StatusLine, StatusView};
+use cloister_words::say;
 use maud::{Markup, html};
 
 use super::session::Viewer;
@@ -16,48 +18,62 @@ pub(crate) async fn show(
     viewer.require(Section::Status)?;
     let status = crate::admin::status(&state.control, &state.url).await?;
     let banner = super::banner::scripted(&state, &viewer).await;
-    let about = Page { title: "Status", place: Section::Status, viewer: Some(&viewer), banner };
-    Ok(page(&about, &body(&status)))
+    let to = viewer.to;
+    let title = &say!(to, "Status");
+    let about = Page { title, to, place: Section::Status, viewer: Some(&viewer), banner };
+    Ok(page(&about, &body(to, &status)))
 }
 
-fn body(status: &StatusView) -> Markup {
+fn body(to: Language, status: &StatusView) -> Markup {
     html! {
-        h1 { "Status" }
+        h1 { (say!(to, "Status")) }
         p class=(class(status.judgement)) role="status" {
             @match status.judgement {
-                Judgement::Ok => "Everything is fine.",
-                Judgement::Attention => "It works; something deserves a look.",
-                Judgement::Act => "Something has to be done now.",
+                Judgement::Ok => (say!(to, "Everything is fine.")),
+                Judgement::Attention => (say!(to, "It works; something deserves a look.")),
+                Judgement::Act => (say!(to, "Something has to be done now.")),
             }
         }
-        p.hint { "Cloister " (status.version) ", up for " (span(status.uptime_s)) "." }
+        p.hint { (say!(to, "Cloister {version}, up for {time}.", version = status.version, time = span(to, status.uptime_s))) }
         table {
-            thead { tr { th scope="col" { "What" } th scope="col" { "Now" } th scope="col" { "Judgement" } } }
-            tbody { @for line in &status.lines { (row(line)) } }
+            thead {
+                tr {
+                    th scope="col" { (say!(to, "What")) }
+                    th scope="col" { (say!(to, "Now")) }
+                    th scope="col" { (say!(to, "Judgement")) }
+                }
+            }
+            tbody { @for line in &status.lines { (row(to, line)) } }
         }
         @if !status.errors.is_empty() {
-            h2 { "Last complaints of the log" }
+            h2 { (say!(to, "Last complaints of the log")) }
             table {
-                thead { tr { th scope="col" { "Last" } th scope="col" { "Times" } th scope="col" { "What" } } }
+                thead {
+                    tr {
+                        th scope="col" { (say!(to, "Last")) }
+                        th scope="col" { (say!(to, "Times")) }
+                        th scope="col" { (say!(to, "What")) }
+                    }
+                }
                 tbody { @for error in &status.errors { (complaint(error)) } }
             }
         }
     }
 }
 
-fn row(line: &StatusLine) -> Markup {
+fn row(to: Language, line: &StatusLine) -> Markup {
     html! {
         tr id=(line.id) {
-            th scope="row" { (line.label) }
-            td {
+            th scope="row" translate="no" { (line.label) }
+            td translate="no" {
                 (line.value)
                 @if let Some(fix) = &line.fix { p.hint { (fix) } }
             }
             td class=(class(line.judgement)) {
                 @match line.judgement {
-                    Judgement::Ok => "ok",
-                    Judgement::Attention => "attention",
-                    Judgement::Act => "act",
+                    Judgement::Ok => (say!(to, "ok")),
+                    Judgement::Attention => (say!(to, "attention")),
+                    Judgement::Act => (say!(to, "act")),
                 }
             }
         }
@@ -69,7 +85,7 @@ fn complaint(error: &ErrorLine) -> Markup {
         tr {
             td { (error.last_at) }
             td { (error.count) }
-            td {
+            td translate="no" {
                 strong { (error.level) } ": " (error.message)
                 @if !error.fields.is_empty() { " " code { (error.fields) } }
                 p.hint { (error.fix) }
@@ -86,11 +102,11 @@ fn class(judgement: Judgement) -> &'static str {
     }
 }
 
-fn span(seconds: u64) -> String {
+fn span(to: Language, seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     match (days, hours) {
-        (0, 0) => format!("{minutes} min"),
-        (0, _) => format!("{hours} h {minutes} min"),
-        _ => format!("{days} d {hours} h"),
+        (0, 0) => say!(to, "{minutes} min", minutes),
+        (0, _) => say!(to, "{hours} h {minutes} min", hours, minutes),
+        _ => say!(to, "{days} d {hours} h", days, hours),
     }
 }

@@ -11,12 +11,16 @@ use cloister_control::rows::Task;
 use cloister_policy::engine::ChatCall;
 use cloister_policy::legible;
 use cloister_protocol::link::{CallStatus, Outcome, Step};
-use cloister_protocol::{ChatId, TaskId, TaskState, Todo, TodoState, ToolCall, ToolResult};
+use cloister_protocol::{
+    ChatId, Language, TaskId, TaskState, Todo, TodoState, ToolCall, ToolResult,
+};
+use cloister_words::{count, noted, say, text_of};
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::session::{Viewer, wants_page};
 use super::shell::{self, Page, Section};
+use super::task_files;
 use crate::markdown;
 use crate::reply::{Failure, Path};
 use crate::server::State;
@@ -40,66 +44,82 @@ pub(super) async fn steps(
     let (chat, id): (ChatId, TaskId) = (chat.parse()?, task.parse()?);
     let (tasks, place) = (state.control.tasks(), (viewer.workspace, chat));
     let task = tasks.task_in_chat(viewer.user.id, ChatCall::ShowTask, place, id).await?.into_task();
-    let list = list(&tasks.steps(id).await?);
+    let to = viewer.to;
+    let steps = tasks.steps(id).await?;
+    let list = html! { (list(to, &steps)) (task_files::shown(to, &steps)) };
     if !wants_page(&headers) {
         return Ok(list);
     }
     let body = html! {
-        h1 { "Task " (id) ": " (legible(&task.title)) }
-        p.hint { (task.state.as_str()) " · " a href={ "/chats/" (chat) "#task-" (id) } { "Back to the chat" } }
+        h1 { (say!(to, "Task {id}", id)) ": " span translate="no" { (legible(&task.title)) } }
+        p.hint { (state_of(to, task.state)) " · " a href={ "/chats/" (chat) "#task-" (id) } { (say!(to, "Back to the chat")) } }
         (list)
         @if !task.result.is_empty() {
-            h2 { "Result" }
-            div.rich { (markdown::render(&task.result)) }
+            h2 { (say!(to, "Result")) }
+            div.rich translate="no" { (markdown::render(&task.result)) }
         }
     };
-    let title = format!("Task {id}");
-    let page = Page { title: &title, place: Section::Outside, viewer: Some(&viewer), banner: None };
+    let title = say!(to, "Task {id}", id);
+    let page =
+        Page { title: &title, to, place: Section::Outside, viewer: Some(&viewer), banner: None };
     Ok(shell::page(&page, &body))
 }
 
 /// The card of a task; with its steps where they are at hand.
-pub(crate) fn card(task: &Task, steps: Option<&[Step]>) -> Markup {
-    let name = format!("Task {}: {}", task.id, task.title);
+/// A state of a task in a word.
+pub(crate) fn state_of(to: Language, state: TaskState) -> &'static str {
+    let word = match state {
+        TaskState::Queued => noted!("queued"),
+        TaskState::Running => noted!("running"),
+        TaskState::Waiting => noted!("waiting"),
+        TaskState::Done => noted!("done"),
+        TaskState::Failed => noted!("failed"),
+        TaskState::Cancelled => noted!("cancelled"),
+    };
+    text_of(to, word)
+}
+
+pub(crate) fn card(to: Language, task: &Task, steps: Option<&[Step]>) -> Markup {
+    let name = say!(to, "Task {id}: {title}", id = task.id, title = task.title);
     html! {
         section.entry.task id={ "task-" (task.id) } data-task=(task.id) data-state=(task.state.as_str())
             aria-label=(name) {
             div.head {
-                span.title { (legible(&task.title)) }
-                span.state { (task.state.as_str()) }
-                (button(task))
+                span.title translate="no" { (legible(&task.title)) }
+                span.state { (state_of(to, task.state)) }
+                (button(to, task))
             }
-            p.note { (note(task, steps)) }
-            (todos(steps.unwrap_or_default()))
+            p.note translate="no" { (note(task, steps)) }
+            (todos(to, steps.unwrap_or_default()))
             details.steps {
-                summary { "Steps" }
+                summary { (say!(to, "Steps and files")) }
                 @match steps {
-                    Some(steps) => (list(steps)),
-                    None if task.state == TaskState::Queued => (list(&[])),
+                    Some(steps) => { (list(to, steps)) (task_files::shown(to, steps)) },
+                    None if task.state == TaskState::Queued => (list(to, &[])),
                     None => p {
-                        a href={ "/chats/" (task.chat) "/tasks/" (task.id) } data-steps { "What it did" }
+                        a href={ "/chats/" (task.chat) "/tasks/" (task.id) } data-steps { (say!(to, "What it did")) }
                     },
                 }
             }
             @if task.state == TaskState::Done && !task.result.is_empty() {
                 details.result {
-                    summary { "Result" }
-                    div.rich { (markdown::render(&task.result)) }
+                    summary { (say!(to, "Result")) }
+                    div.rich translate="no" { (markdown::render(&task.result)) }
                 }
             }
         }
     }
 }
 
-fn button(task: &Task) -> Markup {
+fn button(to: Language, task: &Task) -> Markup {
     html! {
         @if !task.state.is_final() {
             form method="post" action={ "/chats/" (task.chat) "/tasks/" (task.id) "/cancel" } {
-                button.small type="submit" data-cancel=(task.id) aria-label={ "Cancel " (task.title) } { "Cancel" }
+                button.small type="submit" data-cancel=(task.id) aria-label=(say!(to, "Cancel: {title}", title = task.title)) { (say!(to, "Cancel")) }
             }
         } @else if let Some(words) = retry(task) {
             (saying(task.chat, &words, &html! {
-                button.small type="submit" data-say=(words) aria-label={ "Try again: " (task.title) } { "Try again" }
+                button.small type="submit" data-say=(words) aria-label=(say!(to, "Try again: {title}", title = task.title)) { (say!(to, "Try again")) }
             }))
         }
     }
@@ -122,11 +142,12 @@ fn retry(task: &Task) -> Option<String> {
 }
 
 /// What a person says to have a task go on that could not reach a host; none while it is still at work.
-pub(super) fn go_on(task: &Task, host: &str) -> Option<String> {
+pub(super) fn go_on(to: Language, task: &Task, host: &str) -> Option<String> {
     match task.state {
         TaskState::Failed | TaskState::Cancelled => retry(task),
         TaskState::Done => {
-            Some(format!("{host} is allowed now. Go on with {} ({}).", task.id, task.title))
+            let Task { id, title, .. } = task;
+            Some(say!(to, "{host} is allowed now. Go on with {id} ({title}).", host, id, title))
         }
         TaskState::Queued | TaskState::Running | TaskState::Waiting => None,
     }
@@ -148,7 +169,7 @@ fn note(task: &Task, steps: Option<&[Step]>) -> String {
 }
 
 /// The list of todos as the task wrote it last.
-fn todos(steps: &[Step]) -> Markup {
+fn todos(to: Language, steps: &[Step]) -> Markup {
     let written = steps.iter().rev().find_map(|step| match step {
         Step::Answer { calls, .. } => calls.iter().rev().find(|call| call.name == UNSHOWN),
         Step::Call { .. } | Step::Result { .. } => None,
@@ -160,14 +181,14 @@ fn todos(steps: &[Step]) -> Markup {
         ul.todos { @for todo in todos.iter().take(MOST_STEPS) {
             @let state = standing(todo.state);
             li class=(state) {
-                (legible(&todo.text))
-                @if todo.state != TodoState::Open { span.unseen { " (" (state) ")" } }
+                span translate="no" { (legible(&todo.text)) }
+                @if todo.state != TodoState::Open { span.unseen { " (" (standing_in(to, todo.state)) ")" } }
             }
         } }
     }
 }
 
-fn list(steps: &[Step]) -> Markup {
+fn list(to: Language, steps: &[Step]) -> Markup {
     let mut outcomes: HashMap<&str, &Outcome> = HashMap::new();
     let mut calls = Vec::new();
     for step in steps {
@@ -181,40 +202,46 @@ fn list(steps: &[Step]) -> Markup {
     }
     let left_out = calls.len().saturating_sub(MOST_STEPS);
     html! {
-        @if left_out > 0 { p.hint { (left_out) " earlier steps are not shown." } }
+        @if left_out > 0 { p.hint { (count!(to, left_out, "{n} earlier step is not shown.", "{n} earlier steps are not shown.")) } }
         ol.list {
             @for call in calls.iter().skip(left_out) {
-                (step(&call.id, &call.name, &parsed(&call.arguments), outcomes.get(call.id.as_str()).copied()))
+                (step(to, &call.id, &call.name, &parsed(&call.arguments), outcomes.get(call.id.as_str()).copied()))
             }
         }
     }
 }
 
 /// A step that begins, for a card that is looked at.
-pub(crate) fn begun(call: &ToolCall) -> Option<Markup> {
-    (call.name != UNSHOWN).then(|| step(&call.id, &call.name, &call.arguments, None))
+pub(crate) fn begun(to: Language, call: &ToolCall) -> Option<Markup> {
+    (call.name != UNSHOWN).then(|| step(to, &call.id, &call.name, &call.arguments, None))
 }
 
 /// What came of a step.
-pub(crate) fn done(result: &ToolResult) -> Markup {
-    output(&result.output)
+pub(crate) fn done(to: Language, result: &ToolResult) -> Markup {
+    output(to, &result.output)
 }
 
-fn step(id: &str, name: &str, arguments: &Value, outcome: Option<&Outcome>) -> Markup {
+fn step(
+    to: Language,
+    id: &str,
+    name: &str,
+    arguments: &Value,
+    outcome: Option<&Outcome>,
+) -> Markup {
     let (line, whole) = line(name, arguments);
     html! {
         li.step data-call=(id) data-status=(outcome.map_or("running", |outcome| status(outcome.status))) {
             details {
-                summary { span.tool { (legible(name)) } " " code { (line) } }
-                @if let Some(whole) = whole { pre.whole tabindex="0" { (whole) } }
-                (output(outcome.map_or("", |outcome| &outcome.output)))
+                summary translate="no" { span.tool { (legible(name)) } " " code { (line) } }
+                @if let Some(whole) = whole { pre.whole translate="no" tabindex="0" { (whole) } }
+                (output(to, outcome.map_or("", |outcome| &outcome.output)))
             }
         }
     }
 }
 
-fn output(text: &str) -> Markup {
-    html! { pre.output tabindex="0" aria-label="Output" { (legible(&cut(text, MOST_CHARS))) } }
+fn output(to: Language, text: &str) -> Markup {
+    html! { pre.output translate="no" tabindex="0" aria-label=(say!(to, "Output")) { (legible(&cut(text, MOST_CHARS))) } }
 }
 
 const fn standing(state: TodoState) -> &'static str {
@@ -223,6 +250,15 @@ const fn standing(state: TodoState) -> &'static str {
         TodoState::Doing => "doing",
         TodoState::Done => "done",
     }
+}
+
+fn standing_in(to: Language, state: TodoState) -> &'static str {
+    let word = match state {
+        TodoState::Open => noted!("to do"),
+        TodoState::Doing => noted!("being done"),
+        TodoState::Done => noted!("done"),
+    };
+    text_of(to, word)
 }
 
 const fn status(status: CallStatus) -> &'static str {

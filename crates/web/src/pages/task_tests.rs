@@ -19,7 +19,7 @@ fn ran(command: &str, output: &str) -> Vec<Step> {
 
 #[test]
 fn a_step_is_its_command_and_what_came_back_to_the_letter() {
-    let shown = list(&ran("echo <b>\u{202e}x", "</pre><img src=x>")).into_string();
+    let shown = list(Language::En, &ran("echo <b>\u{202e}x", "</pre><img src=x>")).into_string();
     assert!(shown.contains("<code>echo &lt;b&gt;⟨U+202E⟩x</code>"), "{shown}");
     assert!(shown.contains("data-status=\"ok\""), "{shown}");
     assert!(shown.contains("&lt;/pre&gt;&lt;img src=x&gt;") && !shown.contains("<img"), "{shown}");
@@ -27,7 +27,7 @@ fn a_step_is_its_command_and_what_came_back_to_the_letter() {
 
 #[test]
 fn a_long_command_is_one_line_and_whole_below_it() {
-    let shown = list(&ran("cd /tmp\nrm -r old", "")).into_string();
+    let shown = list(Language::En, &ran("cd /tmp\nrm -r old", "")).into_string();
     assert!(shown.contains("<code>cd /tmp …</code>"), "{shown}");
     assert!(shown.contains("cd /tmp\nrm -r old</pre>"), "{shown}");
 }
@@ -41,8 +41,8 @@ fn what_the_todos_show_already_is_no_step() {
         name: UNSHOWN.into(),
         arguments: json!({}),
     };
-    assert!(begun(&todos).is_none());
+    assert!(begun(Language::En, &todos).is_none());
     let call = ToolCall { name: "ls".into(), ..todos };
-    let shown = begun(&call).unwrap().into_string();
+    let shown = begun(Language::En, &call).unwrap().into_string();
     assert!(shown.contains("<code>ls</code>") && shown.contains("running"), "{shown}");
 }

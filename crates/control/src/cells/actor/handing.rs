@@ -1,7 +1,8 @@
 //! Handing messages over to the coordinator, and what a message does to the answer that its person still waits for.
 
-use cloister_protocol::link::{Cause, Downlink, Trigger};
-use cloister_protocol::{Level, TurnId};
+use cloister_protocol::link::{BegunTurn, Cause, Downlink, Trigger};
+use cloister_protocol::{ChatId, Level, TurnId};
+use cloister_store::branches::BegunWith;
 use cloister_store::inbox::InboxItem;
 
 use super::Actor;
@@ -9,6 +10,18 @@ use crate::cells::Owed;
 use crate::commands;
 use crate::error::Fault;
 use crate::options::SecondMessage;
+
+/// About as much of what a chat began with is handed over at once.
+const PIECE: usize = 1 << 20;
+
+/// How long what somebody wrote is.
+fn of_person(cause: &Cause) -> usize {
+    match cause {
+        Cause::Message { text, .. } => text.len(),
+        Cause::TasksEnded { reports } => reports.iter().map(|report| report.result.len()).sum(),
+        Cause::Clear => 0,
+    }
+}
 
 impl Actor {
     /// Gives a row to the coordinator, if one is connected; else it is given when one is.
@@ -26,6 +39,7 @@ impl Actor {
         let (trigger, chat, now) = (row.trigger()?, row.chat, scene.now);
         let trigger = Trigger { id: trigger, chat, cause: row.cause, prompt, model, now };
         let turn = TurnId::of_trigger(&trigger.id);
+        self.hand_over_beginning(chat).await?;
         if self.send(Downlink::Trigger(trigger)).await {
             self.make_way(id, &owed).await;
             if let Some(cell) = &mut self.cell {
@@ -36,6 +50,33 @@ impl Actor {
             if self.cancelled.contains(&id) {
                 self.send(Downlink::CancelTurn { turn }).await;
             }
+        }
+        Ok(())
+    }
+
+    /// A chat that is a branch begins with what was said in the other; its coordinator writes that into its journal
+    /// before the first message. In pieces, so that no frame is too large.
+    async fn hand_over_beginning(&mut self, chat: ChatId) -> Result<(), Fault> {
+        if self.cell.as_ref().is_none_or(|cell| cell.begun || cell.link.is_none()) {
+            return Ok(());
+        }
+        let begun = self.control.store().chats().begun_with(self.workspace, chat).await?;
+        let for_agent = begun.into_iter().filter(|one| commands::is_for_agent(&one.said));
+        let mut turns = Vec::new();
+        let mut size = 0;
+        for BegunWith { said, end } in for_agent {
+            size += end.text.len() + of_person(&said.cause);
+            turns.push(BegunTurn { at: said.received_at / 1000, cause: said.cause, end });
+            if size > PIECE {
+                self.send(Downlink::Began { chat, turns: std::mem::take(&mut turns) }).await;
+                size = 0;
+            }
+        }
+        if !turns.is_empty() {
+            self.send(Downlink::Began { chat, turns }).await;
+        }
+        if let Some(cell) = &mut self.cell {
+            cell.begun = true;
         }
         Ok(())
     }

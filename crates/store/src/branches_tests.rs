@@ -1,0 +1,137 @@
+use cloister_protocol::{Attachment, Usage};
+
+use super::*;
+use crate::db::Store;
+use crate::history::{Cursor, Entry};
+use crate::inbox::{Inbound, Meant};
+use crate::users::UserLimits;
+
+const FIRST: ChatId = ChatId::from_number(1);
+
+async fn world() -> (tempfile::TempDir, Store, WorkspaceId) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
+    let user =
+        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
+    store.chats().ensure_first_chat(&Actor::person("ada"), user.workspace).await.unwrap();
+    (dir, store, user.workspace)
+}
+
+/// Somebody says something, and it is answered.
+async fn talk(store: &Store, workspace: WorkspaceId, text: &str) -> i64 {
+    let file = Attachment {
+        path: "chats/C1/incoming/a.txt".into(),
+        name: "a.txt".into(),
+        mime: "text/plain".into(),
+        size: 1,
+    };
+    let cause = Cause::Message { from: "ada".into(), text: text.into(), attachments: vec![file] };
+    let (external_id, meant) = (format!("{workspace}:C1:{text}"), Meant::Words);
+    let source = "socket".to_owned();
+    let said =
+        Inbound { source, external_id, workspace, chat: FIRST, cause, meant, heard_in: None };
+    let id = store.inbox().accept(said).await.unwrap().item.id;
+    let turn = TurnId::of_message(id);
+    let end = AgentFrame::End(End {
+        turn: turn.clone(),
+        message: None,
+        text: format!("echo: {text}"),
+        usage: Usage::default(),
+        error: None,
+    });
+    store.outbox().end_turn(id, (workspace, FIRST), &turn, Some(&end)).await.unwrap();
+    id
+}
+
+fn branch(workspace: WorkspaceId, number: ChatId, upto: i64) -> NewBranch<'static> {
+    NewBranch {
+        workspace,
+        from: FIRST,
+        upto,
+        number,
+        title: "",
+        notice: "a branch",
+        notice_if_cut: "cut",
+    }
+}
+
+async fn shown(store: &Store, workspace: WorkspaceId, chat: ChatId) -> Vec<String> {
+    let page = store.inbox().history(workspace, chat, Cursor::NEWEST, 50).await.unwrap();
+    let entry = |entry: Entry| match entry {
+        Entry::Said(item) => match item.cause {
+            Cause::Message { text, attachments, .. } => format!("{text} {}", attachments[0].path),
+            _ => String::new(),
+        },
+        Entry::Told(item) => match item.frame {
+            AgentFrame::End(end) => {
+                assert_eq!(end.turn, item.turn);
+                end.text
+            }
+            AgentFrame::Update(Update::Notice { text }) => text,
+            _ => String::new(),
+        },
+    };
+    page.entries.into_iter().map(entry).collect()
+}
+
+#[tokio::test]
+async fn a_branch_begins_with_the_conversation_up_to_there() {
+    let (_dir, store, workspace) = world().await;
+    let one = talk(&store, workspace, "one").await;
+    let two = talk(&store, workspace, "two").await;
+    talk(&store, workspace, "three").await;
+    let chats = store.chats();
+    let number = chats.take_number(workspace, "key").await.unwrap();
+    assert_eq!(chats.take_number(workspace, "key").await.unwrap(), number);
+    let actor = Actor::person("ada");
+    chats.branch(&actor, branch(workspace, number, two)).await.unwrap();
+    // Made once, however often it is asked for.
+    chats.branch(&actor, branch(workspace, number, two)).await.unwrap();
+    let files = format!("chats/{number}/incoming/a.txt");
+    let all = [
+        format!("one {files}"),
+        "echo: one".into(),
+        format!("two {files}"),
+        "echo: two".into(),
+        "a branch".into(),
+    ];
+    assert_eq!(shown(&store, workspace, number).await, all);
+    assert_eq!(shown(&store, workspace, FIRST).await.len(), 6, "the other chat is as it was");
+    assert!(
+        store.inbox().unanswered(workspace).await.unwrap().is_empty(),
+        "nothing is answered again"
+    );
+    assert_eq!(chats.last_answered(workspace, FIRST, one).await.unwrap(), Some(one));
+}
+
+#[tokio::test]
+async fn the_agent_gets_what_a_branch_began_with_until_it_has_answered_there() {
+    let (_dir, store, workspace) = world().await;
+    let chats = store.chats();
+    assert!(chats.begun_with(workspace, FIRST).await.unwrap().is_empty());
+    talk(&store, workspace, "forgotten").await;
+    store.inbox().clear(&Actor::person("ada"), (workspace, FIRST), "k").await.unwrap();
+    let cleared = store.inbox().unanswered(workspace).await.unwrap().remove(0).id;
+    let turn = TurnId::of_message(cleared);
+    store.outbox().end_turn(cleared, (workspace, FIRST), &turn, None).await.unwrap();
+    let upto = talk(&store, workspace, "remembered").await;
+    let number = chats.take_number(workspace, "key").await.unwrap();
+    chats.branch(&Actor::person("ada"), branch(workspace, number, upto)).await.unwrap();
+    let begun = chats.begun_with(workspace, number).await.unwrap();
+    let texts: Vec<_> = begun.iter().map(|one| one.end.text.as_str()).collect();
+    assert_eq!(texts, ["echo: remembered"], "what was cleared stays forgotten");
+    assert_eq!(begun[0].end.turn, TurnId::of_message(begun[0].said.id));
+}
+
+#[tokio::test]
+async fn what_marks_the_content_of_a_chat_marks_its_branches() {
+    let (_dir, store, workspace) = world().await;
+    let upto = talk(&store, workspace, "one").await;
+    let entry = audit::Entry::new(&Actor::person("ada"), "file.upload", FIRST);
+    store.approvals().mark_chat_files(workspace, FIRST, "file:a.txt", entry).await.unwrap();
+    let number = store.chats().take_number(workspace, "key").await.unwrap();
+    store.chats().branch(&Actor::person("ada"), branch(workspace, number, upto)).await.unwrap();
+    let content = store.approvals().chat_content(workspace, number).await.unwrap();
+    assert_eq!(content.files, ["file:a.txt"]);
+}
