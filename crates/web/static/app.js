@@ -689,6 +689,7 @@
       item.dataset.atWork = id;
       const anchor = make("a", "", title);
       anchor.href = "#task-" + id;
+      anchor.translate = false;
       item.append(anchor);
       list.append(item);
     }
