@@ -1,5 +1,3 @@
-use cloister_protocol::UserName;
-
 use super::*;
 use crate::actor::Actor;
 use crate::audit::Entry;

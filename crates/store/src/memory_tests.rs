@@ -1,4 +1,4 @@
-use cloister_protocol::{UserId, UserName};
+use cloister_protocol::UserId;
 
 use super::*;
 use crate::Store;

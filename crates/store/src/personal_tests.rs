@@ -1,7 +1,7 @@
 use std::path::Path;
 
+use cloister_protocol::ChatId;
 use cloister_protocol::link::Cause;
-use cloister_protocol::{ChatId, UserName};
 use cloister_vault::{Binding, Form, Keyring, Owner};
 
 use crate::actor::Actor;

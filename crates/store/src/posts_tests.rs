@@ -1,5 +1,5 @@
 use cloister_protocol::link::Cause;
-use cloister_protocol::{AgentFrame, Answer, ChatId, End, TurnId, Usage, UserName};
+use cloister_protocol::{AgentFrame, Answer, ChatId, End, TurnId, Usage};
 
 use super::*;
 use crate::actor::Actor;
