@@ -4,7 +4,7 @@ use cloister_protocol::AgentFrame;
 use cloister_protocol::admin::ContextChange;
 use cloister_protocol::surface::{Located, Speaker};
 use cloister_store::Actor;
-use cloister_store::connectors::{Connector, NewConnector};
+use cloister_store::connectors::Connector;
 use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::HeardIn;
 use cloister_testkit::rows;

@@ -1,5 +1,3 @@
-use cloister_protocol::UserName;
-
 use super::*;
 use crate::actor::Actor;
 use crate::audit::Entry;
@@ -23,7 +21,7 @@ async fn setup() -> Setup {
         daily_budget: DAY_LIMIT,
         task_budget: DAY_LIMIT / 2,
     };
-    let user = test_world::add(&store, "ada").await.id;
+    let user = test_world::add_with(&store, "ada", limits).await.id;
     Setup { _dir: dir, store, user }
 }
 

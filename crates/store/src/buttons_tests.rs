@@ -1,6 +1,6 @@
 use super::*;
 use crate::actor::Actor;
-use crate::connectors::{ConnectorId, NewConnector};
+use crate::connectors::ConnectorId;
 use crate::conversations::{Conversation, ConversationKind, NewConversation};
 use crate::db::Store;
 use crate::test_world;

@@ -4,7 +4,7 @@ use crate::test_world;
 
 #[tokio::test]
 async fn what_a_connector_said_last_holds() {
-    let (dir, store) = test_world::store().await;
+    let (_dir, store) = test_world::store().await;
     let store = store.conversations();
     assert_eq!(store.customs("folder").await.unwrap(), Customs::USUAL);
     let bang = Customs { command_sign: CommandSign::Bang, ..Customs::USUAL };

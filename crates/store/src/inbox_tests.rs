@@ -1,4 +1,4 @@
-use cloister_protocol::{TurnId, UserName};
+use cloister_protocol::TurnId;
 
 use super::*;
 use crate::db::Store;

@@ -3,7 +3,7 @@ use crate::test_world;
 
 #[tokio::test]
 async fn what_was_chosen_is_not_changed_by_what_is_heard() {
-    let (dir, store) = test_world::store().await;
+    let (_dir, store) = test_world::store().await;
     let ada = test_world::add(&store, "ada").await.id;
     let users = store.users();
     assert_eq!(users.language(ada).await.unwrap().best(), None);

@@ -1,4 +1,4 @@
-use cloister_protocol::{UserId, UserName};
+use cloister_protocol::UserId;
 
 use super::*;
 use crate::Store;
@@ -22,7 +22,7 @@ struct World {
 impl World {
     async fn new() -> Self {
         let (dir, store) = test_world::store().await;
-        let user = test_world::add(&store, "ada").await;
+        let user = test_world::add_with(&store, "ada", LIMITS).await;
         store.chats().ensure_first_chat(&Actor::person("test"), user.workspace).await.unwrap();
         let until = store.clock.now_ms() + 60_000;
         store

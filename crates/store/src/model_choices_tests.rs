@@ -32,7 +32,7 @@ async fn order(store: &Store, at: (u32, u32), level: Level) -> Vec<String> {
 
 #[tokio::test]
 async fn a_choice_changes_the_order_in_its_chat_and_nothing_else() {
-    let (dir, store) = test_world::store().await;
+    let (_dir, store) = test_world::store().await;
     let actor = Actor::person("test");
     for name in ["ada", "bob"] {
         test_world::add(&store, name).await;

@@ -1,7 +1,7 @@
 use cloister_protocol::ChatId;
 
 use crate::actor::Actor;
-use crate::connectors::{Connector, NewConnector};
+use crate::connectors::Connector;
 use crate::contexts::{self, Context, Lists};
 use crate::conversations::{ConversationKind, NewConversation};
 use crate::db::Store;

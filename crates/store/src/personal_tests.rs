@@ -1,7 +1,7 @@
 use std::path::Path;
 
+use cloister_protocol::ChatId;
 use cloister_protocol::link::Cause;
-use cloister_protocol::{ChatId, UserName};
 use cloister_vault::{Binding, Form, Keyring, Owner};
 
 use crate::actor::Actor;
@@ -91,7 +91,7 @@ async fn live(store: &Store, keys: &Keyring, user: &User, words: &str) {
 async fn converse(store: &Store, user: &User, words: &str) {
     let connector = test_world::connector(store, "matrix", "@bot:example.org").await;
     let account = Account {
-        surface: bot.surface,
+        surface: "matrix".to_owned(),
         external_id: words.to_owned(),
         display_name: words.to_owned(),
     };

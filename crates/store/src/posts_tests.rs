@@ -1,5 +1,5 @@
 use cloister_protocol::link::Cause;
-use cloister_protocol::{AgentFrame, Answer, ChatId, End, TurnId, Usage, UserName};
+use cloister_protocol::{AgentFrame, Answer, ChatId, End, TurnId, Usage};
 
 use super::*;
 use crate::actor::Actor;
@@ -119,7 +119,7 @@ async fn only_conversations_that_can_be_told_something_are_listed() {
     assert_eq!(rows.len(), 1);
     world.store.outbox().mark_delivered(&[rows[0].id]).await.unwrap();
     assert_eq!(world.to_tell().await, [gone.id.number()]);
-    let other = connector(&world.store, "@other:example.org").await;
+    let other = test_world::connector(&world.store, "matrix", "@other:example.org").await;
     assert!(world.store.outbox().conversations_to_tell(other).await.unwrap().is_empty());
 }
 

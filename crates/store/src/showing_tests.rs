@@ -4,7 +4,7 @@ use crate::test_world;
 /// X2: a chat and the wish for its room are one, and the same message makes them once.
 #[tokio::test]
 async fn a_chat_with_a_room_is_made_once() {
-    let (dir, store) = test_world::store().await;
+    let (_dir, store) = test_world::store().await;
     let ada = test_world::add(&store, "ada").await;
     store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
     let connector = test_world::connector(&store, "matrix", "@bot:a").await;

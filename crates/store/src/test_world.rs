@@ -18,8 +18,12 @@ pub(crate) async fn store() -> (tempfile::TempDir, Store) {
 }
 
 pub(crate) async fn add(store: &Store, name: &str) -> User {
+    add_with(store, name, LIMITS).await
+}
+
+pub(crate) async fn add_with(store: &Store, name: &str, limits: UserLimits) -> User {
     let name = name.parse().unwrap();
-    store.users().add_user(&Actor::Operator, &name, LIMITS).await.unwrap()
+    store.users().add_user(&Actor::Operator, &name, limits).await.unwrap()
 }
 
 /// A bot account that somebody connects.

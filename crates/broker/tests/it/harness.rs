@@ -1,6 +1,6 @@
 //! A door with a user behind it, and a client that talks through it as an agent would.
 
-use cloister_store::{Actor, BudgetState, OverBudget, Store};
+use cloister_store::{Actor, BudgetState, Store};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +9,7 @@ use crate::open_gate::OpenLink;
 use bytes::Bytes;
 use cloister_broker::{DoorServer, Network, Options, SystemNetwork};
 use cloister_control::Books;
-use cloister_control::ports::{
-    Attached, CameIn, Doors, Egress, Gated, LinkSide, More, NotRecorded, OpenDoor, Outward,
-    Principal, RefusedEgress,
-};
-use cloister_policy::egress::Host;
-use cloister_policy::engine::Names;
+use cloister_control::ports::{Attached, Doors, Egress, OpenDoor, Principal};
 use cloister_protocol::Level;
 use cloister_protocol::link::{Downlink, Uplink};
 use cloister_protocol::{ChatId, ErrorBody, ErrorEnvelope, TaskId, UserName};
@@ -24,7 +19,6 @@ use cloister_store::tasks::NewTask;
 use cloister_store::users::{User, UserLimits};
 use cloister_testkit::{ModelServer, rows};
 use cloister_vault::{Binding, Form, Keyring, Owner};
-use futures_util::future::BoxFuture;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;

@@ -1,6 +1,6 @@
 //! What an operator does with bots, and what no file, log or process list may show of it (X5, P2, E71).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cloister_testkit::stack::{command_lines, files_with};
 use serde_json::{Value, json};

@@ -33,6 +33,8 @@ pub(super) mod op {
 
 /// We go, and the session stays: only 1000 and 1001 would end it.
 const RESUMES: u16 = 4000;
+/// A beat that comes later than this is late because of us.
+const IN_TIME: Duration = Duration::from_secs(1);
 /// How long it may take to say that we go.
 const LEAVES_WITHIN: Duration = Duration::from_secs(1);
 /// How often a heart beats, at the least and at the most.
@@ -126,7 +128,8 @@ impl Connection {
     /// Whether the beat before was heard.
     async fn beat(&mut self) -> Result<bool, Error> {
         let Some(heart) = &mut self.heart else { return Ok(true) };
-        if !heart.heard {
+        // Where we were busy ourselves, the answer waits to be read.
+        if !heart.heard && heart.next.elapsed() < IN_TIME {
             return Ok(false);
         }
         heart.heard = false;

@@ -1,6 +1,6 @@
 //! Executors: a sandbox as a task gets it, until the executor in it has said hello at its door.
 
-use cloister_store::{OverBudget, Store};
+use cloister_store::Store;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,20 +8,17 @@ use std::time::{Duration, Instant};
 use cloister_broker::DoorServer;
 use cloister_control::layout::Layout;
 use cloister_control::ports::{
-    Access, Attached, CameIn, CellBackend, Doors, Egress, Gated, Inhabitant, LinkSide, More, Mount,
-    NotRecorded, OpenDoor, Outward, Principal, RefusedEgress, Role, SandboxSpec,
+    Access, Attached, CellBackend, Doors, Egress, Inhabitant, LinkSide, Mount, OpenDoor, Principal,
+    Role, SandboxSpec,
 };
 use cloister_control::{CellOptions, ControlError};
-use cloister_policy::egress::Host;
-use cloister_policy::engine::Names;
 use cloister_protocol::link::{CHAT_PATH, Downlink, Uplink};
 use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, WorkspaceId};
 use cloister_sandbox::NativeBackend;
-use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use super::Plan;
-use super::open_gate::lets_go;
+use super::open_gate::OpenLink;
 use super::report::{Aim, Row};
 use cloister::CliError;
 

@@ -1,7 +1,7 @@
 //! The broker's share: a request through the proxy of a door, and a model call through it, each beside
 //! the same request made directly.
 
-use cloister_store::{Actor, OverBudget, Store};
+use cloister_store::{Actor, Store};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -14,12 +14,8 @@ use axum::http::{Request, header};
 use axum::routing::get;
 use cloister_broker::{DoorServer, Network, NetworkStream};
 use cloister_control::UserOptions;
-use cloister_control::ports::{
-    Attached, CameIn, Doors, Egress, Gated, LinkSide, More, NotRecorded, OpenDoor, Outward,
-    Principal, RefusedEgress,
-};
+use cloister_control::ports::{Attached, Doors, Egress, OpenDoor, Principal};
 use cloister_policy::egress::{AddressClass, Host};
-use cloister_policy::engine::Names;
 use cloister_protocol::Level;
 use cloister_store::models::{KeyRef, Model as ModelRow};
 use futures_util::future::BoxFuture;
@@ -34,7 +30,7 @@ use tokio::task::JoinSet;
 
 use super::Plan;
 use super::model::{Manner, Model};
-use super::open_gate::lets_go;
+use super::open_gate::OpenLink;
 use super::report::{Aim, Row};
 use super::talker::broken;
 use cloister::CliError;
