@@ -3,13 +3,14 @@
 
 use cloister_protocol::WorkKind;
 use cloister_protocol::link::{Call, CallStatus, Outcome, Step};
+use serde_json::{Map, Value};
 
 use crate::model::ChatMessage;
 use crate::text;
 use crate::tools::WEB_SEARCH;
 
-/// What of an output that is too old to be kept whole is still told.
-const OLD_OUTPUT_BYTES: usize = 200;
+/// What of an output or argument that is too old to be kept whole is still told.
+const OLD_BYTES: usize = 200;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
@@ -163,8 +164,14 @@ impl Ledger {
 
     /// Whether a call of this tool has succeeded.
     pub(crate) fn succeeded(&self, tool: &str) -> bool {
-        self.calls().filter(|call| call.name == tool).any(|call| {
-            self.outcome_of(&call.id).is_some_and(|outcome| outcome.status == CallStatus::Ok)
+        self.done_of(tool).next().is_some()
+    }
+
+    /// The calls of this tool that have succeeded.
+    pub(crate) fn done_of(&self, tool: &str) -> impl Iterator<Item = &Call> {
+        self.calls().filter(move |call| {
+            let ok = |outcome: &Outcome| outcome.status == CallStatus::Ok;
+            call.name == tool && self.outcome_of(&call.id).is_some_and(ok)
         })
     }
 
@@ -176,26 +183,60 @@ impl Ledger {
         })
     }
 
-    /// The steps as the model sees them. Newest outputs are whole; once they add up to more than
-    /// `output_bytes`, older ones are shortened.
-    pub(crate) fn messages(&self, output_bytes: usize) -> Vec<ChatMessage> {
-        let mut left = output_bytes;
+    /// The steps as the model sees them. Once arguments and outputs add up to more than `bytes`, the oldest are
+    /// shortened: many at a time, so that what the model reads first stays the same for several steps.
+    pub(crate) fn messages(&self, bytes: usize) -> Vec<ChatMessage> {
+        let half = (bytes / 2).max(OLD_BYTES);
+        let over = self.steps.iter().map(size).sum::<usize>().saturating_sub(bytes);
+        let cut = over.div_ceil(half).saturating_mul(half);
+        let newest = self.steps.iter().rposition(|step| matches!(step, Step::Result { .. }));
+        let mut before = 0usize;
         let mut messages: Vec<ChatMessage> = Vec::with_capacity(self.steps.len());
-        for step in self.steps.iter().rev() {
+        for (at, step) in self.steps.iter().enumerate() {
+            let keep = match before < cut {
+                // What came just now is never all but gone.
+                true if newest == Some(at) => half,
+                true => OLD_BYTES,
+                false => usize::MAX,
+            };
+            before = before.saturating_add(size(step));
             match step {
+                Step::Answer { text, calls } if keep < usize::MAX => {
+                    let calls: Vec<Call> = calls.iter().map(|call| in_short(call, keep)).collect();
+                    messages.push(ChatMessage::answer(text, &calls));
+                }
                 Step::Answer { text, calls } => messages.push(ChatMessage::answer(text, calls)),
                 Step::Result { call, outcome } => {
-                    let keep =
-                        if outcome.output.len() <= left { usize::MAX } else { OLD_OUTPUT_BYTES };
-                    left = left.saturating_sub(outcome.output.len());
                     messages.push(ChatMessage::tool(call, told(outcome, keep)));
                 }
                 Step::Call { .. } => {}
             }
         }
-        messages.reverse();
         messages
     }
+}
+
+/// How much of the window a step takes beside its words.
+fn size(step: &Step) -> usize {
+    match step {
+        Step::Answer { calls, .. } => calls.iter().map(|call| call.arguments.len()).sum(),
+        Step::Result { outcome, .. } => outcome.output.len(),
+        Step::Call { .. } => 0,
+    }
+}
+
+/// A call with its long arguments shortened.
+fn in_short(call: &Call, keep: usize) -> Call {
+    let Ok(Value::Object(arguments)) = serde_json::from_str(&call.arguments) else {
+        return call.clone();
+    };
+    let short = |value: Value| match value {
+        Value::String(long) => Value::String(text::shorten(&long, keep)),
+        other => other,
+    };
+    let arguments: Map<String, Value> =
+        arguments.into_iter().map(|(name, value)| (name, short(value))).collect();
+    Call { arguments: Value::Object(arguments).to_string(), ..call.clone() }
 }
 
 fn told(outcome: &Outcome, keep: usize) -> String {

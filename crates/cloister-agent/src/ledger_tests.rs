@@ -76,3 +76,28 @@ fn a_task_that_searches_the_web_is_research() {
     ledger.push(Step::Answer { text: String::new(), calls: vec![search] });
     assert_eq!(ledger.kind(), Some(WorkKind::Research));
 }
+
+#[test]
+fn what_is_shown_of_long_work_is_bounded_and_stays_the_same_for_several_steps() {
+    let write = |n: usize| Call {
+        id: format!("w{n}"),
+        name: "write_file".into(),
+        arguments: format!("{{\"content\":\"{}\",\"path\":\"f{n}\"}}", "c".repeat(1_000)),
+    };
+    let mut ledger = Ledger::default();
+    let (mut before, mut kept) = (String::new(), 0);
+    for n in 0..40 {
+        ledger.push(Step::Answer { text: String::new(), calls: vec![write(n)] });
+        ledger.push(ended(&format!("w{n}"), &"o".repeat(1_000)));
+        let shown = serde_json::to_string(&ledger.messages(10_000)).unwrap();
+        assert!(shown.len() < 10_000 + 40 * 600, "{} after {n}", shown.len());
+        assert!(shown.contains(&format!("f{n}")) && shown.contains("f0"));
+        kept += usize::from(shown.starts_with(before.trim_end_matches(']')));
+        before = shown;
+    }
+    assert!(kept >= 24, "{kept} of 40 went on where the step before ended");
+    // One that is larger than all there is room for is shown in part.
+    let ledger = Ledger::new(vec![answer("", &["a"]), ended("a", &"o".repeat(50_000))]);
+    let ChatMessage::Tool { content, .. } = &ledger.messages(10_000)[1] else { panic!() };
+    assert!((5_000..6_000).contains(&content.len()), "{}", content.len());
+}

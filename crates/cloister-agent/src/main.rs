@@ -18,6 +18,7 @@ mod link;
 mod log;
 mod model;
 mod page;
+mod pictures;
 mod text;
 mod tools;
 mod turn;

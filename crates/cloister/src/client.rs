@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
+use cloister_control::ports::Check;
 use cloister_protocol::{ErrorCode, ErrorEnvelope, UserName, with_causes};
 use http_body_util::BodyExt;
 use serde::Serialize;
@@ -17,6 +18,7 @@ use tower::ServiceExt;
 
 pub(crate) use crate::line::{connect, listen, socket_path};
 
+use crate::commands::doctor_kept;
 use crate::line::Line;
 use crate::output::{CliError, UNAVAILABLE};
 use crate::remote::Machine;
@@ -30,6 +32,16 @@ pub enum Client {
     Running(Line),
     /// It does not; this process holds the data directory meanwhile.
     Local { router: Router, _built: Box<Built> },
+}
+
+/// That no control plane runs, and why it would not start either where that can be seen.
+async fn does_not_run(data: &Path) -> CliError {
+    let message = format!("no control plane runs on {}", data.display());
+    let (message, fix) = match doctor_kept::trouble(data).await {
+        Some(Check { found, fix: Some(fix), .. }) => (format!("{message}, and {found}"), fix),
+        _ => (message, "start it with `cloister up` (and the same --data)".to_owned()),
+    };
+    CliError::new(ErrorCode::NotFound, message).fix(fix).exit(UNAVAILABLE)
 }
 
 impl Client {
@@ -58,12 +70,7 @@ impl Client {
                 let failed = format!("the control plane on {} was not reached", data.display());
                 Err(CliError::io(failed)(error).exit(UNAVAILABLE))
             }
-            Err(error) => Err(CliError::new(
-                ErrorCode::NotFound,
-                format!("no control plane runs on {} ({error})", data.display()),
-            )
-            .fix("start it with `cloister up` (and the same --data)")
-            .exit(UNAVAILABLE)),
+            Err(_nobody_there) => Err(does_not_run(data).await),
         }
     }
 

@@ -7,6 +7,7 @@ use cloister_protocol::{ChatId, Level, UserId, WorkKind, WorkspaceId};
 use cloister_store::Store;
 pub use cloister_store::audit::{Entry, Fingerprint};
 pub use cloister_store::egress::Traffic;
+pub use cloister_store::model_seen::ModelSeen;
 pub use cloister_store::models::{KeyRef, Model, key_secret};
 pub use cloister_store::secrets::{OpenSecret, SecretError, SecretInfo};
 pub use cloister_store::users::User;
@@ -40,6 +41,11 @@ impl Books {
         kind: WorkKind,
     ) -> Result<Vec<Model>, StoreError> {
         self.store.models().chain_for(place, level, kind).await
+    }
+
+    /// Keeps what was seen of a model at work.
+    pub async fn note_seen(&self, model: &Model, seen: ModelSeen) -> Result<(), StoreError> {
+        self.store.models().note_seen(model, seen).await
     }
 
     /// The key of a model that a person connected for themselves; none where it goes without.

@@ -114,6 +114,7 @@ pub enum CellRequest {
     ToolCall,
     ToolResult,
     Restart,
+    Model,
     Progress,
     /// What only the control plane says.
     Tell,
@@ -159,13 +160,14 @@ impl Row {
 }
 
 impl CellRequest {
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Hello,
         Self::Accepted,
         Self::TextChunk,
         Self::ToolCall,
         Self::ToolResult,
         Self::Restart,
+        Self::Model,
         Self::Progress,
         Self::Tell,
         Self::End,
@@ -200,6 +202,7 @@ impl CellRequest {
             Uplink::ToolCall(_) => Self::ToolCall,
             Uplink::ToolResult(_) => Self::ToolResult,
             Uplink::Update(Update::Restart { .. }) => Self::Restart,
+            Uplink::Update(Update::Model { .. }) => Self::Model,
             Uplink::Update(Update::Progress { .. }) => Self::Progress,
             Uplink::Update(
                 Update::Task { .. }
@@ -254,9 +257,12 @@ impl CellRequest {
         match self {
             Self::Hello => row(Itself, Itself, Names::Nothing, Needs::Nothing),
             Self::Accepted => row(Chat, Nothing, Names::Message, Needs::Nothing),
-            Self::TextChunk | Self::ToolCall | Self::ToolResult | Self::Restart | Self::End => {
-                row(Chat, Nothing, Names::Turn, Needs::Nothing)
-            }
+            Self::TextChunk
+            | Self::ToolCall
+            | Self::ToolResult
+            | Self::Restart
+            | Self::Model
+            | Self::End => row(Chat, Nothing, Names::Turn, Needs::Nothing),
             Self::Tell => row(Nothing, Nothing, Names::Nothing, Needs::Nothing),
             // What it says of a task is said of its own, whatever it names.
             Self::Progress | Self::Todos | Self::Finish => {
@@ -300,6 +306,7 @@ impl CellRequest {
             Self::ToolCall => "tool_call",
             Self::ToolResult => "tool_result",
             Self::Restart => "update restart",
+            Self::Model => "update model",
             Self::Progress => "update progress",
             Self::Tell => "update (any other)",
             Self::End => "end",

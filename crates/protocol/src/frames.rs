@@ -197,8 +197,19 @@ pub struct ToolResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Update {
-    /// The turn starts its text anew (after a crash or a model falling over): forget its chunks.
+    /// The turn starts its text anew (after a crash or a model falling over): forget its chunks and thoughts.
     Restart { turn: TurnId },
+    /// What the model of a turn is at while there is nothing to read of its answer. Told where it takes time, and again
+    /// every few seconds.
+    Model {
+        turn: TurnId,
+        doing: ModelDoing,
+        /// How often the same has been asked by now, of whichever model; 1 is the first time.
+        attempt: u32,
+        /// More of what it thinks, behind what was told of that before.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        thought: String,
+    },
     /// A task changed its state, or the person was told of its end.
     Task {
         task: TaskId,
@@ -242,6 +253,17 @@ pub enum Update {
         /// How many different people must still answer; 0: it is settled.
         left: u8,
     },
+}
+
+/// What a model does before there are words of its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelDoing {
+    /// It has said nothing yet.
+    Reads,
+    Thinks,
+    /// It writes what is no text for people: what it wants done.
+    Writes,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

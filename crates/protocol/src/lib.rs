@@ -22,8 +22,8 @@ pub use causes::{last_cause, with_causes};
 pub use errors::{ErrorBody, ErrorCode, ErrorEnvelope};
 pub use frames::{
     AgentFrame, Answer, ApprovalAnswer, Ask, Attachment, Cancel, ClientFrame, End, ErrorFrame,
-    MAX_ATTACHMENTS, MAX_FRAME_BYTES, MAX_TEXT_BYTES, Message, SendFile, TaskState, TextChunk,
-    Todo, TodoState, ToolCall, ToolResult, Update, Usage,
+    MAX_ATTACHMENTS, MAX_FRAME_BYTES, MAX_TEXT_BYTES, Message, ModelDoing, SendFile, TaskState,
+    TextChunk, Todo, TodoState, ToolCall, ToolResult, Update, Usage,
 };
 pub use ids::{
     AgentId, ApprovalId, ChatId, ClientId, MessageId, ParseIdError, RequestId, TaskId, TurnId,

@@ -61,6 +61,9 @@ pub struct ModelProfile {
     /// How long a short question waited for the first word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_word_ms: Option<u32>,
+    /// How long it took to begin at most, where that changes how long it is waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slowest_ms: Option<u32>,
     /// How fast it writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_per_second: Option<f64>,

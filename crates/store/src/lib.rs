@@ -44,6 +44,7 @@ mod memory;
 mod migrations;
 mod model_choices;
 mod model_kinds;
+pub mod model_seen;
 pub mod models;
 mod moving;
 pub mod outbox;

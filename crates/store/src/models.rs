@@ -380,7 +380,10 @@ impl ChainRow {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(json: &str, what: &'static str) -> Result<T, StoreError> {
+pub(crate) fn read<T: serde::de::DeserializeOwned>(
+    json: &str,
+    what: &'static str,
+) -> Result<T, StoreError> {
     serde_json::from_str(json).map_err(|error| corrupt(what, error))
 }
 

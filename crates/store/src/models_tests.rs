@@ -1,5 +1,6 @@
 use super::*;
 use crate::db::Store;
+use crate::model_seen::ModelSeen;
 use crate::test_world;
 
 async fn store() -> (tempfile::TempDir, Store) {
@@ -124,4 +125,23 @@ async fn a_profile_is_replaced_alone_and_chains_see_it_at_once() {
     assert_eq!(store.models().chain(Level::Executor).await.unwrap(), vec![expected]);
     let unknown = store.models().set_profile(&actor, "slow", &profile).await.unwrap_err();
     assert_eq!(unknown.to_string(), "there is no model slow");
+}
+
+fn seen(slowest_ms: u32) -> ModelSeen {
+    ModelSeen { slowest_ms: Some(slowest_ms), window_tokens: None }
+}
+
+#[tokio::test]
+async fn what_was_seen_of_a_model_is_kept_beside_what_else_is_known_of_it() {
+    let (_dir, store) = store().await;
+    let actor = Actor::person("test");
+    store.models().add_model(&actor, &model("slow")).await.unwrap();
+    store.models().note_seen(&model("slow"), seen(90_000)).await.unwrap();
+    let profile = ModelProfile { slowest_ms: Some(90_000), ..model("slow").profile };
+    let expected = Model { profile, ..model("slow") };
+    assert_eq!(store.models().model("slow").await.unwrap(), expected);
+    // What is meant is another one by now.
+    let moved = Model { base_url: "http://elsewhere/v1".to_owned(), ..model("slow") };
+    store.models().note_seen(&moved, seen(1)).await.unwrap();
+    assert_eq!(store.models().model("slow").await.unwrap(), expected);
 }

@@ -41,6 +41,8 @@ impl Trouble {
         let code = error.code()?;
         // SQLite's are numbers, with what exactly it was above the lowest byte; Postgres's have five characters.
         match code.parse::<u32>().ok().filter(|_| code.len() != 5) {
+            // The file that connections share could not be made larger, or mapped: there is no room for it.
+            Some(4_874 | 5_386) => Some(Self::Full),
             Some(number) => match number & 0xff {
                 8 => Some(Self::ReadOnly),
                 10 => Some(Self::Disk),

@@ -56,7 +56,7 @@ impl Replay {
     pub(crate) fn frames(&mut self, frame: &AgentFrame) -> Vec<AgentFrame> {
         match frame {
             AgentFrame::TextChunk(TextChunk { turn, .. })
-            | AgentFrame::Update(Update::Restart { turn })
+            | AgentFrame::Update(Update::Restart { turn } | Update::Model { turn, .. })
                 if self.ended.known.contains(turn) =>
             {
                 Vec::new()

@@ -547,7 +547,7 @@
 
   /** What the agent does, as people say it. */
   const DOING = {
-    look_back: say("Looking back in this chat…"), delegate: say("Handing over a task…"), list_tasks: say("Looking at its tasks…"),
+    look_back: say("Looking back in this chat…"), look_at: say("Looking at a picture…"), delegate: say("Handing over a task…"), list_tasks: say("Looking at its tasks…"),
     show_task: say("Looking at a task…"), cancel_tasks: say("Cancelling tasks…"), remember: say("Remembering it…"), propose_change: say("Proposing a change…"),
     propose_plan: say("Making a plan…"), read_file: say("Reading a file…"), ls: say("Looking at files…"), glob: say("Looking for files…"),
     grep: say("Searching in files…"), send_file: say("Sending a file…"), fetch_url: say("Reading a page…"), web_search: say("Searching the web…"),
@@ -566,6 +566,7 @@
       else if (frame.seq !== Number(entry.dataset.next)) return;
       entry.dataset.next = frame.seq + 1;
       halves.set(frame.turn, (halves.get(frame.turn) ?? "") + frame.text);
+      working(entry, say("Writing…"));
       sketchSoon(frame.turn);
     },
     tool_call(frame) {
@@ -592,6 +593,8 @@
       if (!frame.html) return keepingEnd(() => { entry.remove(); showStop(); });
       const answer = fromHtml(frame.html);
       const words = find(".text", answer).textContent;
+      const thoughts = find(".thoughts", entry);
+      if (thoughts) find(".text", answer).before(thoughts);
       keepingEnd(() => { entry.replaceWith(answer); dress(log); });
       showStop();
       announce(say("Agent: {words}", { words: words.trim().slice(0, 400) }));
@@ -604,6 +607,14 @@
     restart(frame) {
       halves.delete(frame.turn);
       find(".text", answerOf(frame.turn)).replaceChildren();
+      find(".thoughts", answerOf(frame.turn))?.remove();
+    },
+    model(frame) {
+      const entry = answerOf(frame.turn);
+      if (!entry.classList.contains("working")) return;
+      const again = frame.attempt > 1 ? " " + say("Attempt {n}.", { n: frame.attempt }) : "";
+      working(entry, MODEL_DOES[frame.doing] + again);
+      if (frame.thought) think(entry, frame.thought);
     },
     task: showTask,
     progress(frame) {
@@ -631,6 +642,19 @@
       }));
     },
   };
+
+  /** What the model is at before there are words of its answer. */
+  const MODEL_DOES = { reads: say("The model reads…"), thinks: say("The model thinks…"), writes: say("The model writes down what is to be done…") };
+  /** What it thinks: folded, as text and nothing else. */
+  function think(entry, more) {
+    let thoughts = find(".thoughts", entry);
+    if (!thoughts) {
+      thoughts = make("details", "thoughts");
+      thoughts.append(make("summary", "", say("Thoughts")), make("div"));
+      find(".text", entry).before(thoughts);
+    }
+    keepingEnd(() => find("div", thoughts).append(legible(more)));
+  }
 
   function working(entry, words) {
     const hint = find(".hint", entry);

@@ -13,6 +13,7 @@ use super::call::{Gone, Sink};
 use super::events::{EventsSeen, Progress, WholeEvents};
 use super::failure::{Failure, ProviderSaid};
 use super::meter::Reached;
+use super::one_piece;
 use super::patience::{Patience, Waits};
 use super::text_calls::CallsFromText;
 use crate::demo;
@@ -24,6 +25,9 @@ use crate::refusal::shorten;
 const ERROR_BODY_BYTES: usize = 2_048;
 const LOGGED_CHARS: usize = 500;
 const ERROR_BODY_WAIT: Duration = Duration::from_secs(2);
+
+/// How much of an answer is read that comes in one piece.
+const ANSWER_BYTES: usize = 4 << 20;
 
 /// How much of a list of models is read.
 const LIST_BYTES: usize = 8 << 20;
@@ -60,6 +64,8 @@ pub(crate) struct Attempt {
     max_tokens: u64,
     /// How long it took to the first piece of the answer.
     pub(super) began_after: Option<Duration>,
+    /// The same in milliseconds, if it is to be kept.
+    pub(super) slowest: Option<u32>,
     /// Looks for calls in the text of a model that writes them there.
     calls: Option<CallsFromText>,
 }
@@ -67,8 +73,8 @@ pub(crate) struct Attempt {
 impl Attempt {
     pub(crate) fn new(max_tokens: u64) -> Self {
         let (reached, progress) = (Reached::Nobody, Progress::default());
-        let (key, rest, began_after, calls) = (None, None, None, None);
-        Self { reached, progress, key, rest, max_tokens, began_after, calls }
+        let (key, rest, began_after, slowest, calls) = (None, None, None, None, None);
+        Self { reached, progress, key, rest, max_tokens, began_after, slowest, calls }
     }
 
     /// Reads calls out of the text of the answer.
@@ -169,9 +175,7 @@ impl Upstream {
             self.pass_on(answer, begun, key.as_ref(), attempt, sink).await
         };
         let ended = answered.await;
-        if let Some(after) = attempt.began_after {
-            self.patience.began(model, after);
-        }
+        attempt.slowest = attempt.began_after.and_then(|after| self.patience.began(model, after));
         match ended {
             Ok(()) => AttemptEnded::Answered,
             Err(ended) => ended,
@@ -231,7 +235,7 @@ impl Upstream {
         }
         attempt.reached = Reached::Answering;
         if is_json(&response) {
-            return Err(without_stream(response, key).await);
+            return in_one_piece(response, key, waits.first_byte).await;
         }
         Ok(response.bytes_stream().map(|piece| piece.map_err(|_lost| Failure::Cut)).boxed())
     }
@@ -256,15 +260,7 @@ impl Upstream {
         if !response.status().is_success() {
             return Err(refused(response, key).await);
         }
-        let mut list = Vec::new();
-        let mut pieces = response.bytes_stream();
-        while let Some(piece) = pieces.next().await {
-            list.extend_from_slice(&piece.map_err(|_lost| Failure::Cut)?);
-            if list.len() > LIST_BYTES {
-                return Err(Failure::Malformed("the list of models has no end"));
-            }
-        }
-        Ok(list.into())
+        Ok(read_at_most(response, LIST_BYTES).await?.into())
     }
 
     async fn pass_events(
@@ -346,6 +342,7 @@ async fn look_and_send(
 ) -> Result<(), AttemptEnded> {
     match attempt.progress.look(&events) {
         EventsSeen::Data => {
+            sink.heard();
             let events = attempt.as_read(events);
             if events.is_empty() { Ok(()) } else { Ok(sink.send(events).await?) }
         }
@@ -361,20 +358,40 @@ async fn refused(response: reqwest::Response, key: Option<&ApiKey>) -> Failure {
     let retry_after = response
         .headers()
         .get(header::RETRY_AFTER)
-        .and_then(|value| value.to_str().ok()?.trim().parse::<u32>().ok())
-        .map(|seconds| Duration::from_secs(seconds.into()));
+        .and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok())
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let said = strip(&said_in(&error_body(response).await), key);
     Failure::Status { code, retry_after, said }
 }
 
-/// An answer in one piece: an error that came with a friendly status, or a provider that can't
-/// stream.
-async fn without_stream(response: reqwest::Response, key: Option<&ApiKey>) -> Failure {
-    let body = error_body(response).await;
-    if body.contains("\"error\"") {
-        return Failure::Reported { said: strip(&said_in(&body), key) };
+/// An answer in one piece: of a provider that does not stream, or an error that came with a friendly status.
+async fn in_one_piece(
+    response: reqwest::Response,
+    key: Option<&ApiKey>,
+    within: Duration,
+) -> Result<AnswerStream, Failure> {
+    let reading = read_at_most(response, ANSWER_BYTES);
+    let body = timeout(within, reading).await.map_err(|_elapsed| Failure::FirstByte(within))??;
+    if let Some(events) = one_piece::as_events(&body) {
+        return Ok(stream::iter([Ok(events)]).boxed());
     }
-    Failure::Malformed("it does not stream")
+    let body = String::from_utf8_lossy(body.get(..ERROR_BODY_BYTES).unwrap_or(&body)).into_owned();
+    if body.contains("\"error\"") {
+        return Err(Failure::Reported { said: strip(&said_in(&body), key) });
+    }
+    Err(Failure::Malformed("it is not an answer"))
+}
+
+async fn read_at_most(response: reqwest::Response, most: usize) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    let mut pieces = response.bytes_stream();
+    while let Some(piece) = pieces.next().await {
+        body.extend_from_slice(&piece.map_err(|_lost| Failure::Cut)?);
+        if body.len() > most {
+            return Err(Failure::Malformed("what it says has no end"));
+        }
+    }
+    Ok(body)
 }
 
 fn is_json(response: &reqwest::Response) -> bool {

@@ -1,15 +1,18 @@
 //! One call of a cell: walks the chain of its level until a model has answered.
 
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use axum::http::StatusCode;
 use bytes::{Bytes, BytesMut};
-use cloister_control::books::Model;
+use cloister_control::books::{Model, ModelSeen};
 use cloister_control::ports::Principal;
 use cloister_control::{ANSWERED, Books, GONE, Metrics, ModelCall};
 use cloister_kit::Backoff;
 use cloister_policy::engine::Names;
-use cloister_protocol::{ErrorCode, Level, with_causes};
+use cloister_protocol::{ErrorCode, Level, ModelDoing, with_causes};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -27,11 +30,24 @@ const GATHER: Duration = Duration::from_millis(20);
 /// How much is gathered at most.
 const MOST_GATHERED: usize = 64 << 10;
 
+/// How long nothing is said of a model that has not begun: most begin within it, and who reads nothing sees no change.
+const UNSAID: Duration = Duration::from_secs(1);
+/// The same where a model was asked before in vain.
+const UNSAID_AGAIN: Duration = Duration::from_millis(200);
+/// How often it is said again.
+const SAID_EVERY: Duration = Duration::from_secs(10);
+
+/// How far an answer has come: something of it was heard, something was passed on.
+const HEARD: u8 = 1;
+const PASSED: u8 = 2;
+
 /// A piece of what a cell is answered.
 #[derive(Debug)]
 pub(crate) enum Piece {
     /// Whole events of the wire format, as the provider sent them.
     Events(Bytes),
+    /// There is nothing of the answer that could be passed on; how often a model has been asked by now.
+    Waiting { attempt: u32, doing: ModelDoing },
     /// What came before is void: another attempt begins.
     Restart,
     /// The call has failed. Always the last piece; the first one if no answer had begun.
@@ -52,14 +68,24 @@ pub(crate) struct Sink {
     begun: bool,
     /// What was passed on belongs to an attempt that has failed.
     void: bool,
+    /// How far this attempt's answer has come.
+    reached: Arc<AtomicU8>,
     /// What the call takes up as long as its answer goes on.
     held: Option<Box<dyn Send + Sync>>,
 }
 
 impl Sink {
     pub(crate) fn new(pieces: mpsc::Sender<Piece>, stall: Duration) -> Self {
-        let gathered = BytesMut::new();
-        Self { pieces, stall, gathered, due: None, begun: false, void: false, held: None }
+        Self {
+            pieces,
+            stall,
+            gathered: BytesMut::new(),
+            due: None,
+            begun: false,
+            void: false,
+            reached: Arc::default(),
+            held: None,
+        }
     }
 
     /// Keeps this until the answer has ended.
@@ -68,9 +94,15 @@ impl Sink {
     }
 
     fn begin_attempt(&mut self) {
+        self.reached = Arc::default();
         self.void = self.begun;
         self.gathered.clear();
         self.due = None;
+    }
+
+    /// The provider has begun to answer, with something that may have to be held back.
+    pub(crate) fn heard(&self) {
+        self.reached.fetch_max(HEARD, Ordering::Relaxed);
     }
 
     pub(crate) async fn send(&mut self, events: Bytes) -> Result<(), Gone> {
@@ -100,6 +132,7 @@ impl Sink {
             self.put(Piece::Restart).await?;
         }
         self.begun = true;
+        self.reached.store(PASSED, Ordering::Relaxed);
         self.due = Some(Instant::now() + GATHER);
         self.put(Piece::Events(events)).await
     }
@@ -118,6 +151,34 @@ impl Sink {
     }
 }
 
+/// Says what a model is at of whose answer nothing could be passed on, as long as that is so.
+async fn say_waiting(
+    pieces: mpsc::Sender<Piece>,
+    attempt: u32,
+    reached: Arc<AtomicU8>,
+) -> Infallible {
+    let mut next = Instant::now() + if attempt > 1 { UNSAID_AGAIN } else { UNSAID };
+    let mut said = None;
+    loop {
+        sleep_until(next.min(Instant::now() + UNSAID)).await;
+        let doing = match reached.load(Ordering::Relaxed) {
+            PASSED => break,
+            HEARD => ModelDoing::Writes,
+            _ => ModelDoing::Reads,
+        };
+        if Instant::now() < next && (said.is_none() || said == Some(doing)) {
+            continue;
+        }
+        // Who does not keep up with the answer need not know that there is none.
+        if pieces.try_send(Piece::Waiting { attempt, doing }).is_err() {
+            break;
+        }
+        said = Some(doing);
+        next = Instant::now() + SAID_EVERY;
+    }
+    std::future::pending().await
+}
+
 pub(crate) struct Call<'a> {
     pub(crate) books: &'a Books,
     pub(crate) upstream: &'a Upstream,
@@ -128,6 +189,8 @@ pub(crate) struct Call<'a> {
     pub(crate) allowed: Names,
     pub(crate) request: ChatRequest,
     pub(crate) sink: Sink,
+    /// How often a model was asked.
+    pub(crate) attempts: u32,
 }
 
 impl Call<'_> {
@@ -249,10 +312,13 @@ impl Call<'_> {
         let mut attempt = Attempt::new(lease.max_tokens).reading(worded.calls);
         let reader = self.sink.pieces.clone();
         self.sink.begin_attempt();
+        self.attempts += 1;
+        let waiting = say_waiting(reader.clone(), self.attempts, Arc::clone(&self.sink.reached));
         let ended = tokio::select! {
             ended = self.upstream.attempt(model, self.level, worded.body, &mut attempt, &mut self.sink) => ended,
             () = reader.closed() => AttemptEnded::Gone,
             () = sleep_until(deadline) => AttemptEnded::Failed(Failure::OutOfTime(self.upstream.options().total)),
+            never = waiting => match never {},
         };
         let took = started.elapsed();
         drop(reader);
@@ -262,6 +328,7 @@ impl Call<'_> {
         let rest = read_out(attempt.rest.take());
         let settled = lease.settle(self.books, attempt.reached, &attempt.progress);
         let (settled, ()) = tokio::join!(settled, rest);
+        self.note_seen(model, attempt.slowest, &ended).await;
         let status = match &ended {
             AttemptEnded::Answered => ANSWERED,
             AttemptEnded::Gone => GONE,
@@ -291,6 +358,27 @@ impl Call<'_> {
             "model call"
         );
         Ok(ended)
+    }
+}
+
+impl Call<'_> {
+    /// Keeps what an attempt showed of its model.
+    async fn note_seen(&self, model: &Model, slowest_ms: Option<u32>, ended: &AttemptEnded) {
+        let window_tokens = match ended {
+            AttemptEnded::Failed(failure) => failure.window(),
+            AttemptEnded::Answered | AttemptEnded::Gone => None,
+        };
+        let window_tokens = window_tokens.filter(|_| model.profile.window_tokens != window_tokens);
+        let seen = ModelSeen { slowest_ms, window_tokens };
+        if seen != ModelSeen::default()
+            && let Err(error) = self.books.note_seen(model, seen).await
+        {
+            tracing::warn!(
+                error = with_causes(&error),
+                model = model.name,
+                "what was seen of a model is not kept"
+            );
+        }
     }
 }
 

@@ -55,3 +55,34 @@ async fn another_attempt_says_that_the_words_before_are_void_and_passes_none_of_
     let all: Vec<_> = std::iter::from_fn(|| passed(&mut read)).collect();
     assert_eq!(all, ["a", "Restart", "again"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_is_told_what_for_until_something_of_the_answer_has_come() {
+    let (mut sink, mut read) = sink();
+    let waiting = say_waiting(sink.pieces.clone(), 2, Arc::clone(&sink.reached));
+    let answer = async {
+        sleep_until(Instant::now() + Duration::from_secs(15)).await;
+        sink.heard();
+        sleep_until(Instant::now() + Duration::from_secs(3)).await;
+        say(&mut sink, "a").await;
+        sleep_until(Instant::now() + Duration::from_secs(60)).await;
+    };
+    tokio::select! { never = waiting => match never {}, () = answer => {} }
+    let all: Vec<_> = std::iter::from_fn(|| passed(&mut read)).collect();
+    let reads = "Waiting { attempt: 2, doing: Reads }";
+    assert_eq!(all, [reads, reads, "Waiting { attempt: 2, doing: Writes }", "a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_answers_within_a_second_is_not_spoken_of() {
+    let (mut sink, mut read) = sink();
+    let waiting = say_waiting(sink.pieces.clone(), 1, Arc::clone(&sink.reached));
+    let answer = async {
+        sleep_until(Instant::now() + Duration::from_millis(900)).await;
+        say(&mut sink, "a").await;
+        sleep_until(Instant::now() + Duration::from_secs(60)).await;
+    };
+    tokio::select! { never = waiting => match never {}, () = answer => {} }
+    let all: Vec<_> = std::iter::from_fn(|| passed(&mut read)).collect();
+    assert_eq!(all, ["a"]);
+}

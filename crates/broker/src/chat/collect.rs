@@ -17,6 +17,7 @@ pub(crate) async fn collect(first: Piece, mut rest: MaskedPieces) -> Result<Valu
         match piece {
             Piece::Events(events) => whole.add(&events),
             Piece::Restart => whole = Whole::default(),
+            Piece::Waiting { .. } => {}
             Piece::Failed(refusal) => return Err(refusal),
         }
         next = rest.recv().await;
@@ -42,6 +43,7 @@ pub(super) struct Whole {
 
 #[derive(Default)]
 pub(super) struct ToolCall {
+    index: Option<u64>,
     id: String,
     pub(super) name: String,
     pub(super) arguments: String,
@@ -84,16 +86,36 @@ impl Whole {
     fn add_call(&mut self, delta: &Value) {
         let text = |pointer: &str| delta.pointer(pointer).and_then(Value::as_str).unwrap_or("");
         let index = delta.get("index").and_then(Value::as_u64);
-        let place = index.and_then(|index| usize::try_from(index).ok()).unwrap_or(0);
-        // The index is the provider's word: it may name the next call, not one far away.
-        if place >= self.tool_calls.len() {
-            self.tool_calls.push(ToolCall::default());
+        let (id, name) = (text("/id"), text("/function/name"));
+        let place = self.place_of(index, id, name).unwrap_or_else(|| {
+            self.tool_calls.push(ToolCall { index, ..ToolCall::default() });
+            self.tool_calls.len() - 1
+        });
+        let Some(call) = self.tool_calls.get_mut(place) else { return };
+        if !id.is_empty() {
+            id.clone_into(&mut call.id);
         }
-        let last = self.tool_calls.len().saturating_sub(1);
-        let Some(call) = self.tool_calls.get_mut(place.min(last)) else { return };
-        call.id.push_str(text("/id"));
-        call.name.push_str(text("/function/name"));
-        call.arguments.push_str(text("/function/arguments"));
+        if call.name != name {
+            call.name.push_str(name);
+        }
+        match delta.pointer("/function/arguments") {
+            Some(Value::String(piece)) => call.arguments.push_str(piece),
+            Some(whole @ Value::Object(_)) => call.arguments = whole.to_string(),
+            Some(_) | None => {}
+        }
+    }
+
+    /// The call that a piece belongs to; none if it begins one. Some servers count no calls, or all as the same one:
+    /// another id, or where there is none another name, begins the next.
+    fn place_of(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let place = match index {
+            Some(_) => self.tool_calls.iter().rposition(|call| call.index == index)?,
+            None => self.tool_calls.len().checked_sub(1)?,
+        };
+        let call = self.tool_calls.get(place)?;
+        let other_id = !id.is_empty() && !call.id.is_empty() && id != call.id;
+        let named_anew = index.is_none() && id.is_empty() && !name.is_empty();
+        (!other_id && !named_anew).then_some(place)
     }
 
     fn into_answer(self) -> Value {

@@ -32,8 +32,7 @@ pub(super) fn worded(request: &ChatRequest, model: &Model, max_tokens: u64) -> W
     let in_text = match form {
         Some(ToolForm::Text | ToolForm::Described | ToolForm::None) => true,
         // What people run themselves calls a tool properly one time and in its text the next.
-        Some(ToolForm::Native) => is_local(&model.base_url),
-        None => false,
+        Some(ToolForm::Native) | None => is_local(&model.base_url),
     };
     if !in_text || !request.has_tools {
         return Worded { body: request.closed_with(&end), calls: None };

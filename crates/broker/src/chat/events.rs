@@ -81,9 +81,15 @@ pub(crate) enum EventsSeen {
 struct Chunk<'a> {
     #[serde(borrow)]
     choices: Option<Vec<Choice<'a>>>,
-    usage: Option<WireUsage>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
+    /// What some servers report an error with, where a piece of an answer would be.
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    detail: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -106,10 +112,30 @@ struct Delta<'a> {
     tool_calls: Option<&'a RawValue>,
 }
 
+/// Numbers, which some servers write with a point.
 #[derive(Deserialize)]
 struct WireUsage {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
+    prompt_tokens: Option<f64>,
+    completion_tokens: Option<f64>,
+}
+
+impl From<WireUsage> for Usage {
+    fn from(wire: WireUsage) -> Self {
+        let count = |number: Option<f64>| number.map_or(0, |number| number.max(0.0) as u64);
+        Self {
+            prompt_tokens: count(wire.prompt_tokens),
+            completion_tokens: count(wire.completion_tokens),
+        }
+    }
+}
+
+impl<'a> Chunk<'a> {
+    /// The error that it is in place of a piece of an answer.
+    fn reported(&self) -> Option<&'a RawValue> {
+        let no_piece = self.choices.is_none() && self.usage.is_none();
+        let error = self.error.filter(|error| !matches!(error.get(), "\"\"" | "false"));
+        error.or_else(|| self.message.or(self.detail).filter(|_| no_piece))
+    }
 }
 
 impl Progress {
@@ -126,7 +152,7 @@ impl Progress {
             let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) else {
                 return EventsSeen::Malformed;
             };
-            if let Some(error) = chunk.error {
+            if let Some(error) = chunk.reported() {
                 return EventsSeen::Error(error.get().to_owned());
             }
             self.count(&chunk);
@@ -135,14 +161,12 @@ impl Progress {
     }
 
     fn count(&mut self, chunk: &Chunk<'_>) {
-        if let Some(usage) = &chunk.usage {
-            self.usage = Some(Usage {
-                prompt_tokens: usage.prompt_tokens.unwrap_or(0),
-                completion_tokens: usage.completion_tokens.unwrap_or(0),
-            });
+        let usage = chunk.usage.and_then(|usage| serde_json::from_str(usage.get()).ok());
+        if let Some(usage) = usage.map(|usage: WireUsage| Usage::from(usage)) {
+            self.usage = Some(usage);
         }
         for choice in chunk.choices.iter().flatten() {
-            self.finished |= choice.finish_reason.is_some();
+            self.finished |= choice.finish_reason.is_some_and(|reason| reason.get() != "\"\"");
             let Some(delta) = &choice.delta else { continue };
             let parts = [delta.content, delta.reasoning, delta.reasoning_content, delta.tool_calls];
             let bytes: usize = parts.iter().flatten().map(|part| part.get().len()).sum();
@@ -161,13 +185,13 @@ impl Progress {
     }
 }
 
-/// The payload of each `data:` line.
+/// The payload of each `data:` line that is one of an answer: what some servers send to keep a connection open is not.
 pub(crate) fn data_lines(events: &[u8]) -> impl Iterator<Item = &[u8]> {
     events
         .split(|byte| *byte == b'\n')
         .filter_map(|line| line.strip_prefix(b"data:"))
         .map(<[u8]>::trim_ascii)
-        .filter(|data| !data.is_empty())
+        .filter(|data| data.starts_with(b"{") || *data == b"[DONE]")
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use cloister_protocol::ErrorCode;
 
+use super::trial;
 use crate::keys::KeyError;
 use crate::refusal::{Refusal, shorten};
 
@@ -108,6 +109,31 @@ impl Failure {
         ["image", "vision", "multimodal", "picture"].iter().any(|word| said.contains(word))
     }
 
+    /// The model can't read as much as it was shown.
+    pub(super) fn is_about_length(&self) -> bool {
+        let said = match self {
+            Self::Status { code: 413, .. } => return true,
+            Self::Status { code: 400 | 422, said, .. } | Self::Reported { said } => &said.0,
+            _ => return false,
+        };
+        let said = said.to_lowercase();
+        let of_context = ["length", "exceed", "window", "size", "too long", "maximum"];
+        let about = |words: &[&str]| words.iter().any(|word| said.contains(word));
+        (said.contains("context") && about(&of_context))
+            || about(&[
+                "prompt is too long",
+                "input is too long",
+                "too many tokens",
+                "reduce the length",
+            ])
+    }
+
+    /// How much the model can read, where it says that with its refusal.
+    pub(super) fn window(&self) -> Option<u32> {
+        let (Self::Status { said, .. } | Self::Reported { said }) = self else { return None };
+        trial::window_in(&said.0).filter(|_| self.is_about_length())
+    }
+
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
@@ -157,6 +183,13 @@ pub(crate) fn unavailable(tried: &[(String, Failure)], runs_platform: bool) -> R
     let refused = |message: String, fix: String| {
         Refusal::new(StatusCode::BAD_GATEWAY, ErrorCode::ModelUnavailable, message).fix(fix)
     };
+    // The agent shows it less and asks again.
+    if tried.iter().any(|(_, failure)| failure.is_about_length()) {
+        let message = "The conversation is longer than the model can read.";
+        let fix = "Start a new chat with /new, or say the same in fewer words.";
+        let refusal = Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::TooLarge, message);
+        return refusal.fix(fix);
+    }
     // Who connected a model can do something about it.
     let is_own = |(model, _): &(String, Failure)| model.ends_with(OWN);
     if !runs_platform && !tried.iter().all(is_own) {

@@ -94,6 +94,7 @@ impl ModelGateway {
                 request,
                 sink: Sink::new(pieces, inner.upstream.options().client_stall)
                     .holding((permit, share)),
+                attempts: 0,
             };
             call.run().await;
         });

@@ -48,6 +48,7 @@ impl MaskedPieces {
     pub(crate) async fn recv(&mut self) -> Option<Piece> {
         let piece = match self.pieces.recv().await? {
             Piece::Events(events) => Piece::Events(self.masked.events(events)),
+            waiting @ Piece::Waiting { .. } => waiting,
             Piece::Restart => {
                 self.masked.restart();
                 Piece::Restart

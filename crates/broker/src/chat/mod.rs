@@ -15,6 +15,7 @@ mod failure;
 mod gateway;
 mod masked;
 mod meter;
+mod one_piece;
 mod patience;
 mod pictures;
 mod request;

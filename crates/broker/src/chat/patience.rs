@@ -16,6 +16,8 @@ use crate::options::UpstreamOptions;
 
 /// How many times its slowest beginning a model is waited for.
 const TIMES_SLOWEST: u32 = 3;
+/// By how much more than what is known a beginning must be slower to be kept.
+const WORTH_KEEPING: f64 = 1.2;
 /// Models whose beginnings are remembered at once.
 const MOST_REMEMBERED: usize = 1_000;
 
@@ -69,22 +71,38 @@ impl Patience {
     pub(crate) fn with(&self, model: &Model) -> Waits {
         let usual = ModelKind::of(model).waits();
         let slowest = self.slowest.lock().unwrap_or_else(PoisonError::into_inner);
-        let learnt = slowest.get(&model.name).map_or(Duration::ZERO, |time| *time * TIMES_SLOWEST);
+        let now = slowest.get(&key(model)).copied().unwrap_or_default();
+        let learnt = now.max(kept(model)) * TIMES_SLOWEST;
         Waits {
             first_byte: self.first_byte.unwrap_or(usual.first_byte.max(learnt)).min(self.most),
             idle: self.idle.unwrap_or(usual.idle).min(self.most),
         }
     }
 
-    /// A model began its answer after this long.
-    pub(crate) fn began(&self, model: &Model, after: Duration) {
+    /// A model began its answer after this long. Says how many milliseconds that is if they are to be kept for the time
+    /// after a restart: they change how long it is waited for.
+    pub(crate) fn began(&self, model: &Model, after: Duration) -> Option<u32> {
         let mut slowest = self.slowest.lock().unwrap_or_else(PoisonError::into_inner);
-        if slowest.len() >= MOST_REMEMBERED && !slowest.contains_key(&model.name) {
+        if slowest.len() >= MOST_REMEMBERED && !slowest.contains_key(&key(model)) {
             slowest.clear();
         }
-        let known = slowest.entry(model.name.clone()).or_default();
+        let known = slowest.entry(key(model)).or_default();
+        let before = (*known).max(kept(model));
         *known = after.max(*known);
+        let matters = after * TIMES_SLOWEST > ModelKind::of(model).waits().first_byte;
+        let slower = after > before.mul_f64(WORTH_KEEPING);
+        (matters && slower).then(|| u32::try_from(after.as_millis()).unwrap_or(u32::MAX))
     }
+}
+
+/// The same name may be somebody else's own model, or another one by now.
+fn key(model: &Model) -> String {
+    format!("{} {} {}", model.name, model.base_url, model.model)
+}
+
+/// Its slowest beginning before the start.
+fn kept(model: &Model) -> Duration {
+    Duration::from_millis(model.profile.slowest_ms.unwrap_or_default().into())
 }
 
 impl ModelKind {

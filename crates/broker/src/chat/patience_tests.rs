@@ -44,14 +44,23 @@ fn a_model_that_was_slow_before_is_given_more_time_and_never_more_than_a_call_ha
     let patience = Patience::new(&options);
     let slow = model("https://api.example.com/v1", "gpt-4o");
     let before = patience.with(&slow).first_byte;
-    patience.began(&slow, Duration::from_secs(100));
+    assert_eq!(patience.began(&slow, Duration::from_secs(30)), None, "it changes nothing");
+    assert_eq!(patience.began(&slow, Duration::from_secs(100)), Some(100_000));
+    assert_eq!(patience.began(&slow, Duration::from_secs(101)), None, "as good as known");
     patience.began(&slow, Duration::from_secs(2));
-    assert_eq!(patience.with(&slow).first_byte, Duration::from_secs(300));
+    assert_eq!(patience.with(&slow).first_byte, Duration::from_secs(303));
     assert!(patience.with(&slow).first_byte > before);
     patience.began(&slow, Duration::from_secs(800));
     assert_eq!(patience.with(&slow).first_byte, options.total);
-    let other = Model { name: "other".to_owned(), ..slow };
+    let other = Model { name: "other".to_owned(), ..slow.clone() };
     assert_eq!(patience.with(&other).first_byte, before);
+
+    // After a restart what was kept is known.
+    let profile = cloister_protocol::ModelProfile { slowest_ms: Some(100_000), ..slow.profile };
+    let kept = Model { profile, ..model("https://api.example.com/v1", "gpt-4o") };
+    let patience = Patience::new(&options);
+    assert_eq!(patience.with(&kept).first_byte, Duration::from_secs(300));
+    assert_eq!(patience.began(&kept, Duration::from_secs(90)), None);
 }
 
 #[test]

@@ -23,6 +23,7 @@ use http_body_util::LengthLimitError;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::json;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use tokio::task::JoinSet;
@@ -213,8 +214,8 @@ async fn open_link(
 
 /// The model of a request is the broker's choice; there is one name for it.
 async fn models() -> Json<serde_json::Value> {
-    let model = serde_json::json!({"id": "default", "object": "model", "owned_by": "cloister"});
-    Json(serde_json::json!({"object": "list", "data": [model]}))
+    let model = json!({"id": "default", "object": "model", "owned_by": "cloister"});
+    Json(json!({"object": "list", "data": [model]}))
 }
 
 async fn chat(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Refusal> {
@@ -296,7 +297,7 @@ fn event_stream(first: Piece, rest: MaskedPieces, door: Arc<Door>) -> Response {
             };
             let piece = match piece {
                 Piece::Failed(refusal) => Piece::Failed(asking_for_more(&door, refusal).await),
-                Piece::Events(_) | Piece::Restart => piece,
+                Piece::Events(_) | Piece::Restart | Piece::Waiting { .. } => piece,
             };
             Some((Ok::<_, Infallible>(event(piece)), (None, rest, door)))
         });
@@ -309,6 +310,10 @@ fn event(piece: Piece) -> Bytes {
     match piece {
         Piece::Events(events) => events,
         Piece::Restart => Bytes::from_static(RESTART_EVENT),
+        Piece::Waiting { attempt, doing } => {
+            let waiting = json!({"cloister": "waiting", "attempt": attempt, "doing": doing});
+            Bytes::from(format!("data: {waiting}\n\n"))
+        }
         Piece::Failed(refusal) => {
             let envelope = ErrorEnvelope { error: refusal.error };
             let json = serde_json::to_string(&envelope).unwrap_or_default();

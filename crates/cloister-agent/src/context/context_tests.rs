@@ -225,3 +225,15 @@ async fn most_of_a_prompt_is_what_the_turn_before_began_with() {
     println!("{share} % of {all} bytes were read before");
     assert!(share >= 85, "{share} %");
 }
+
+#[tokio::test]
+async fn a_text_that_is_too_long_for_the_window_is_shown_in_part_and_where_the_rest_is() {
+    let chat = Chat::new();
+    let huge = format!("BEGINNING {} ENDING", "x".repeat(200_000));
+    let small = shown(&chat.load_for(&huge, window(8_000)).await);
+    assert!(small.contains("BEGINNING") && small.contains("ENDING"), "both ends are shown");
+    assert!(small.contains("bytes left out") && small.contains("let a task read that"));
+    assert!(small.len() < 8_000 * 4, "{}", small.len());
+    let large = shown(&chat.load_for(&huge, window(200_000)).await);
+    assert!(large.len() > 200_000 && !large.contains("left out"));
+}

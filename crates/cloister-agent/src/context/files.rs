@@ -1,15 +1,11 @@
 //! Files of the workspace that belong in the context: the person's documents and images just sent.
 
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Component, Path};
+use std::io;
+use std::path::Path;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use cloister_protocol::{Attachment, ChatId, ModelFacts};
-use rustix::fs::{Mode, OFlags};
 
+use crate::pictures::{self, read_inside};
 use crate::text;
 use crate::tools::remember;
 
@@ -26,7 +22,6 @@ const MAX_ENTRIES: usize = 1_000;
 const MAX_LISTED: usize = 40;
 const MAX_NAME_BYTES: usize = 120;
 const MAX_IMAGES: usize = 4;
-const MAX_IMAGE_BYTES: u64 = 4 << 20;
 
 /// The documents that are there, each with its heading. One that can't be read is as good as absent.
 /// What does not fit is left out, and said so.
@@ -97,11 +92,8 @@ pub(super) fn images(workspace: &Path, attachments: &[Attachment]) -> Images {
             images.left_out.push(note);
             continue;
         }
-        match read_image(workspace, &file.path) {
-            Ok(bytes) => {
-                let data = STANDARD.encode(bytes);
-                images.data_urls.push(format!("data:{};base64,{data}", file.mime));
-            }
+        match pictures::with_type(workspace, Path::new(&file.path), &file.mime) {
+            Ok(url) => images.data_urls.push(url),
             Err(error) => {
                 images.left_out.push(format!("[{} can't be shown: {error}]", file.name));
             }
@@ -113,41 +105,4 @@ pub(super) fn images(workspace: &Path, attachments: &[Attachment]) -> Images {
 fn is_image(mime: &str) -> bool {
     mime.strip_prefix("image/")
         .is_some_and(|kind| kind.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b)))
-}
-
-fn read_image(workspace: &Path, path: &str) -> io::Result<Vec<u8>> {
-    let bytes = read_inside(workspace, Path::new(path), MAX_IMAGE_BYTES + 1)?;
-    if bytes.len() as u64 > MAX_IMAGE_BYTES {
-        return Err(io::Error::other(format!("it is larger than {} MB", MAX_IMAGE_BYTES >> 20)));
-    }
-    Ok(bytes)
-}
-
-/// At most `max` bytes of a regular file inside `root`; follows no link on the way and never waits
-/// for a pipe.
-fn read_inside(root: &Path, path: &Path, max: u64) -> io::Result<Vec<u8>> {
-    let mut at = open(rustix::fs::CWD, root, OFlags::DIRECTORY)?;
-    let mut parts = path.components().peekable();
-    while let Some(part) = parts.next() {
-        let Component::Normal(name) = part else {
-            return Err(io::Error::other("its path leaves the workspace"));
-        };
-        let kind = if parts.peek().is_some() { OFlags::DIRECTORY } else { OFlags::empty() };
-        at = open(at, Path::new(name), kind | OFlags::NOFOLLOW)?;
-    }
-    let file = File::from(at);
-    let meta = file.metadata()?;
-    if !meta.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    // Room for the end of the file, so that one read finds it.
-    let room = usize::try_from(meta.len().min(max)).unwrap_or_default() + 32;
-    let mut bytes = Vec::with_capacity(room);
-    file.take(max).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn open(folder: impl AsFd, name: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    Ok(rustix::fs::openat(folder, name, flags, Mode::empty())?)
 }

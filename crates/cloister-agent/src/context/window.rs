@@ -27,6 +27,10 @@ const USUAL_TOKENS: usize = 12_000;
 /// More is not shown however large the window is: every turn pays for it.
 const MOST_TOKENS: usize = 64_000;
 const LEAST_TOKENS: usize = 400;
+/// The same for the steps of what is worked on: outputs of tools, and what they were given.
+const USUAL_STEPS_BYTES: usize = 240 << 10;
+const MOST_STEPS_BYTES: usize = 480 << 10;
+const LEAST_STEPS_BYTES: usize = 4 << 10;
 /// So many tokens for each turn that may be shown.
 const TOKENS_PER_TURN: usize = 300;
 const MOST_TURNS: usize = 200;
@@ -46,6 +50,14 @@ impl Room {
         // Tokens are counted roughly: a tenth is left for that.
         let left = window.saturating_sub(answer + window / 10 + besides / BYTES_PER_TOKEN);
         Self { tokens: left.clamp(LEAST_TOKENS, MOST_TOKENS) }
+    }
+
+    /// The bytes of a turn's or task's own steps that a model is shown.
+    pub(crate) fn of_steps(model: ModelFacts, besides: usize) -> usize {
+        let Some(window) = model.window_tokens else { return USUAL_STEPS_BYTES };
+        let window = usize::try_from(window).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
+        let left = (window / 2).saturating_sub(besides / 2);
+        left.clamp(LEAST_STEPS_BYTES, MOST_STEPS_BYTES)
     }
 
     fn part(self, parts: usize, of: usize) -> Amount {

@@ -11,12 +11,14 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::Tools;
+use crate::context::{MOST_SHRUNK, Room};
 use crate::door::{Door, DoorError};
 use crate::egress::Egress;
 use crate::guard::{self, LoopLimits, Repeat};
 use crate::ledger::{CallPlace, Ledger};
 use crate::link::{Link, LinkError, next_connection};
-use crate::model::{ChatMessage, Model, ModelAnswer, ModelError, Piece, Tries};
+use crate::model::{ChatMessage, Model, ModelAnswer, ModelError, Tries};
+use crate::tools::look_at::Gallery as _;
 use crate::tools::{self, ChatFolder, DoorCall, Effect, Handler, Program, Tool};
 use crate::turn::request_id;
 use crate::work::{self, Attempt, Halt, Work};
@@ -27,10 +29,9 @@ const JOURNAL_TIMEOUT: Duration = Duration::from_secs(30);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 const MAX_PROGRESS_BYTES: usize = 200;
-/// About 60,000 tokens of outputs are shown whole; older ones are shortened.
-const OUTPUT_BYTES: usize = 240 << 10;
-
 const MAX_LAST_OUTPUT: usize = 2000;
+/// What stands behind the output of a program that went well.
+const EXIT_OK: &str = "[exit code 0]";
 
 const UNKNOWN: &str =
     "outcome unknown: the attempt ended while this was running; check before doing it again";
@@ -54,6 +55,10 @@ pub(super) struct Job {
     /// The tools this task may use, as the model is told.
     schemas: Value,
     base: Vec<ChatMessage>,
+    /// How much of its steps the model is shown, …
+    steps_bytes: usize,
+    /// … and how often that was halved because it was too much.
+    shrunk: u32,
     ledger: Vec<Step>,
     usage: Usage,
     progress_at: Option<Instant>,
@@ -91,6 +96,8 @@ impl Job {
             task: start.task,
             plan_first: start.plan_first,
             limits: LoopLimits { model_calls, repeat: Repeat::CallAndResult, one_call: small },
+            steps_bytes: steps_bytes(&start, &base),
+            shrunk: 0,
             schemas: offered(&start),
             base,
             ledger: start.ledger,
@@ -110,13 +117,32 @@ impl Job {
         match result {
             Ok(()) => match ledger.texts().last().map(str::trim) {
                 None | Some("") => Ok(failed(nothing_said(&ledger))),
-                Some(said) => Ok(finish(true, said.to_owned())),
+                Some(said) => Ok(finish(true, self.with_output(said.to_owned(), &ledger))),
             },
             Err(Halt::Looping(looping)) => Ok(failed(looping.to_string())),
-            Err(Halt::Stopped(Stop::Finished(finish))) => Ok(Finish { usage, ..*finish }),
+            Err(Halt::Stopped(Stop::Finished(finish))) => {
+                let result = self.with_output(finish.result.clone(), &ledger);
+                Ok(Finish { usage, result, ..*finish })
+            }
             Err(Halt::Stopped(Stop::Model(error))) => Ok(failed(error.message)),
             Err(Halt::Stopped(stop @ (Stop::Link(_) | Stop::NotJournaled))) => Err(stop),
         }
+    }
+
+    /// A result, and what the last program printed where the result does not say it: a small model says that it has
+    /// run something, and leaves out what came of it.
+    fn with_output(&self, result: String, ledger: &Ledger) -> String {
+        let is_program = |call: &&Call| matches!(call.name.as_str(), "bash" | "python");
+        let last = ledger.calls().filter(is_program).last();
+        let printed = last.and_then(|call| ledger.outcome_of(&call.id));
+        let Some(printed) = printed.filter(|_| self.limits.one_call) else { return result };
+        let printed =
+            text::shorten(printed.output.trim_end_matches(EXIT_OK).trim(), MAX_LAST_OUTPUT);
+        let plain = |text: &str| text.split_whitespace().collect::<String>();
+        if printed.is_empty() || plain(&result).contains(&plain(&printed)) {
+            return result;
+        }
+        format!("{result}\n\nThe last command printed:\n{printed}")
     }
 
     async fn handle(
@@ -140,6 +166,9 @@ impl Job {
                 Ok(ask) => self.request(ask, place).await,
                 Err(wrong) => Ok(wrong),
             },
+            Handler::Picture(parse) => {
+                Ok(parse(arguments).map_or_else(|wrong| wrong, |path| self.place.look(&path)))
+            }
             // An executor sees neither what is kept in mind nor what was said.
             Handler::Memory(_) | Handler::LookBack(_) => {
                 Ok(tools::unknown(tools::EXECUTOR, tool.name))
@@ -182,12 +211,13 @@ impl Job {
 
     async fn ask_once(&mut self, ledger: &Ledger, urge: Option<&str>) -> Result<ModelAnswer, Stop> {
         let mut messages = self.base.clone();
-        messages.extend(ledger.messages(OUTPUT_BYTES));
+        messages.extend(ledger.messages(self.steps_bytes >> self.shrunk));
+        messages.extend(self.place.shown(ledger));
         messages.extend(urge.map(|words| ChatMessage::user(words.to_owned())));
         let mut call = self.model.open(&messages, Some(&self.schemas), ledger.kind()).await?;
         drop(messages);
         // Nobody watches an executor write; its text is told when it is whole.
-        while let Some(Piece::Text(_) | Piece::Restart) = call.next().await? {}
+        while call.next().await?.is_some() {}
         let answer = call.finish()?;
         self.usage += answer.usage;
         self.progress(&answer).await?;
@@ -244,8 +274,17 @@ fn nothing_said(ledger: &Ledger) -> String {
     )
 }
 
-fn says_nothing(answer: &ModelAnswer) -> bool {
-    answer.calls.is_empty() && answer.text.trim().is_empty()
+/// It says nothing, or says something in place of a next step though the last one failed.
+fn gives_up(answer: &ModelAnswer, ledger: &Ledger) -> bool {
+    let last = ledger.calls().last().and_then(|call| ledger.outcome_of(&call.id));
+    let failed = last.is_some_and(|outcome| outcome.status != CallStatus::Ok);
+    answer.calls.is_empty() && (answer.text.trim().is_empty() || failed)
+}
+
+/// How much of the steps of a task its model is shown, beside what it is told before.
+fn steps_bytes(start: &Start, base: &[ChatMessage]) -> usize {
+    let told: usize = base.iter().map(ChatMessage::text_bytes).sum();
+    Room::of_steps(start.model, told)
 }
 
 /// The tools of a task, as its model is told of them.
@@ -255,7 +294,8 @@ fn offered(start: &Start) -> Value {
     }
     tools::schemas(tools::EXECUTOR.iter().filter(|tool| {
         let missing = start.without.iter().any(|name| name == tool.name);
-        !missing && (tool.name != "task" || start.may_delegate)
+        let fits = tools::is_for(tool, start.model);
+        !missing && fits && (tool.name != "task" || start.may_delegate)
     }))
 }
 
@@ -300,7 +340,12 @@ impl Work for Job {
         loop {
             match self.ask_once(ledger, urge).await {
                 Err(Stop::Model(error)) if tries.again(&error).await => {}
-                Ok(answer) if self.limits.one_call && urge.is_none() && says_nothing(&answer) => {
+                Err(Stop::Model(error)) if error.too_long && self.shrunk < MOST_SHRUNK => {
+                    self.shrunk += 1;
+                }
+                Ok(answer)
+                    if self.limits.one_call && urge.is_none() && gives_up(&answer, ledger) =>
+                {
                     urge = Some(GO_ON);
                 }
                 other => return other,

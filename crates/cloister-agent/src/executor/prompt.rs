@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use cloister_protocol::link::Start;
 
+use crate::context;
 use crate::files;
 use crate::model::ChatMessage;
 
@@ -51,7 +52,13 @@ pub(super) fn messages(start: &Start, secrets: Option<&str>) -> Vec<ChatMessage>
     }
     let mut user = format!("Task: {}\n\n{}", start.title, start.instructions);
     if !start.request.is_empty() {
-        write!(user, "\n\nWhat the person said, in their own words:\n{}", start.request).ok();
+        let most = context::most_asked(start.model);
+        let request = if start.request.len() > most {
+            context::cut_short(&start.request, most)
+        } else {
+            start.request.clone()
+        };
+        write!(user, "\n\nWhat the person said, in their own words:\n{request}").ok();
     }
     for file in &start.files {
         write!(

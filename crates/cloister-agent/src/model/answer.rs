@@ -1,11 +1,12 @@
 //! Puts a streamed answer together from its deltas.
 
 use cloister_protocol::link::Call;
-use cloister_protocol::{ErrorBody, ErrorCode, Usage};
+use cloister_protocol::{ErrorBody, ErrorCode, ModelDoing, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::ModelAnswer;
+use super::thoughts::{InText, ThoughtsInText};
 use crate::text;
 
 /// Text and arguments together; fits a frame of the link with room for its escapes.
@@ -16,6 +17,15 @@ const MAX_CALLS: usize = 32;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Piece {
     Text(String),
+    /// What it thinks before it answers.
+    Thought(String),
+    /// It writes calls.
+    Calls,
+    /// Nothing of it has come; how often a model has been asked by now.
+    Waiting {
+        attempt: u32,
+        doing: ModelDoing,
+    },
     /// Forget the text of this answer so far: another model starts it anew.
     Restart,
 }
@@ -37,9 +47,11 @@ pub(super) enum AnswerError {
 #[derive(Deserialize)]
 struct Chunk {
     cloister: Option<String>,
+    attempt: Option<u32>,
+    doing: Option<ModelDoing>,
     error: Option<Value>,
     choices: Option<Vec<Choice>>,
-    usage: Option<WireUsage>,
+    usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -50,7 +62,11 @@ struct Choice {
 
 #[derive(Deserialize)]
 struct Delta {
-    content: Option<String>,
+    /// Text, or parts of which some are.
+    content: Option<Value>,
+    reasoning: Option<Value>,
+    reasoning_content: Option<Value>,
+    refusal: Option<Value>,
     tool_calls: Option<Vec<CallDelta>>,
 }
 
@@ -64,18 +80,14 @@ struct CallDelta {
 #[derive(Deserialize)]
 struct FunctionDelta {
     name: Option<String>,
-    arguments: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct WireUsage {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
+    /// JSON in a string, or as it is.
+    arguments: Option<Value>,
 }
 
 #[derive(Default)]
 pub(super) struct AnswerBuilder {
     text: String,
+    thoughts: ThoughtsInText,
     calls: Vec<PartialCall>,
     usage: Usage,
     bytes: usize,
@@ -85,7 +97,7 @@ pub(super) struct AnswerBuilder {
 
 #[derive(Default)]
 struct PartialCall {
-    index: usize,
+    index: Option<usize>,
     id: String,
     name: String,
     arguments: String,
@@ -93,38 +105,49 @@ struct PartialCall {
 
 impl AnswerBuilder {
     /// Takes the data of one event.
-    pub(super) fn apply(&mut self, event: &str) -> Result<Option<Piece>, AnswerError> {
-        if self.closed {
-            return Ok(None);
+    pub(super) fn apply(&mut self, event: &str) -> Result<Vec<Piece>, AnswerError> {
+        let event = event.trim();
+        if self.closed || !(event.starts_with('{') || event == "[DONE]") {
+            // After the end, or something that keeps the connection open.
+            return Ok(Vec::new());
         }
-        if event.trim() == "[DONE]" {
+        if event == "[DONE]" {
             self.closed = true;
-            return Ok(None);
+            return self.end_text();
         }
         let chunk: Chunk = serde_json::from_str(event).map_err(|error| {
             AnswerError::NotJson(format!("{error}: {:?}", text::head(event, 80)))
         })?;
-        if let Some(error) = chunk.error {
+        if let Some(error) = chunk.error.filter(|error| !matches!(error.as_str(), Some(""))) {
             return Err(AnswerError::Told(error_body(error)));
         }
-        if chunk.cloister.as_deref() == Some("restart") {
-            *self = Self::default();
-            return Ok(Some(Piece::Restart));
+        match chunk.cloister.as_deref() {
+            Some("restart") => {
+                *self = Self::default();
+                return Ok(vec![Piece::Restart]);
+            }
+            Some("waiting") => {
+                let (attempt, doing) = (chunk.attempt.unwrap_or(1), chunk.doing);
+                return Ok(vec![Piece::Waiting {
+                    attempt,
+                    doing: doing.unwrap_or(ModelDoing::Reads),
+                }]);
+            }
+            Some(_) | None => {}
         }
-        if let Some(usage) = chunk.usage {
-            self.usage = Usage {
-                prompt_tokens: usage.prompt_tokens.unwrap_or_default(),
-                completion_tokens: usage.completion_tokens.unwrap_or_default(),
-            };
+        if let Some(usage) = chunk.usage.filter(Value::is_object) {
+            self.usage = usage_of(&usage);
         }
         // Only one answer is ever asked for.
         let Some(choice) = chunk.choices.and_then(|choices| choices.into_iter().next()) else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
-        if choice.finish_reason.is_some() {
-            self.finish_reason = choice.finish_reason;
+        let mut pieces = choice.delta.map_or_else(|| Ok(Vec::new()), |delta| self.add(delta))?;
+        if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
+            pieces.extend(self.end_text()?);
+            self.finish_reason.get_or_insert(reason);
         }
-        choice.delta.map_or(Ok(None), |delta| self.add(delta))
+        Ok(pieces)
     }
 
     /// The model has said that it is done: nothing after this matters but usage.
@@ -141,45 +164,109 @@ impl AnswerBuilder {
         if self.calls.iter().any(|call| call.name.is_empty()) {
             return Err(AnswerError::NoToolName);
         }
-        let calls = self.calls.into_iter().map(PartialCall::finish).collect();
-        Ok(ModelAnswer { text: self.text, calls, usage: self.usage })
+        let cut = self.finish_reason.as_deref() == Some("length");
+        let calls = self.calls.into_iter().enumerate();
+        let calls = calls.map(|(place, call)| call.finish(place)).collect();
+        Ok(ModelAnswer { text: self.text, calls, usage: self.usage, cut })
     }
 
-    fn add(&mut self, delta: Delta) -> Result<Option<Piece>, AnswerError> {
-        for call in delta.tool_calls.into_iter().flatten() {
+    fn add(&mut self, delta: Delta) -> Result<Vec<Piece>, AnswerError> {
+        let mut pieces = Vec::new();
+        let calls = delta.tool_calls.unwrap_or_default();
+        if !calls.is_empty() {
+            pieces.push(Piece::Calls);
+        }
+        for call in calls {
             self.add_call(call)?;
         }
-        let Some(text) = delta.content.filter(|text| !text.is_empty()) else { return Ok(None) };
-        self.grow(text.len())?;
-        self.text.push_str(&text);
-        Ok(Some(Piece::Text(text)))
+        // Some servers say the same thought in both fields.
+        let thought = [delta.reasoning_content, delta.reasoning].into_iter().flatten();
+        let thought =
+            thought.map(|thought| texts_of(&thought, "text")).find(|text| !text.is_empty());
+        if let Some(thought) = thought {
+            pieces.push(Piece::Thought(thought));
+        }
+        for content in [delta.content, delta.refusal].into_iter().flatten() {
+            let thought = texts_of(&content, "thinking");
+            if !thought.is_empty() {
+                pieces.push(Piece::Thought(thought));
+            }
+            let read = self.thoughts.push(&texts_of(&content, "text"), &self.text);
+            pieces.extend(self.keep(read)?);
+        }
+        Ok(pieces)
+    }
+
+    /// The text has come to its end: what was held back of it is words after all.
+    fn end_text(&mut self) -> Result<Vec<Piece>, AnswerError> {
+        let read = self.thoughts.finish();
+        self.keep(read)
+    }
+
+    fn keep(&mut self, read: Vec<InText>) -> Result<Vec<Piece>, AnswerError> {
+        let mut pieces = Vec::new();
+        for part in read {
+            match part {
+                InText::Words(text) => {
+                    self.grow(text.len())?;
+                    self.text.push_str(&text);
+                    pieces.push(Piece::Text(text));
+                }
+                InText::Thought(text) => pieces.push(Piece::Thought(text)),
+                InText::AllThought => {
+                    let thought = std::mem::take(&mut self.text);
+                    pieces.extend([Piece::Restart, Piece::Thought(thought)]);
+                }
+            }
+        }
+        Ok(pieces)
     }
 
     fn add_call(&mut self, delta: CallDelta) -> Result<(), AnswerError> {
-        // Without an index, an id starts a new call and its absence continues the last one.
-        let index = delta.index.unwrap_or_else(|| {
-            let next = self.calls.len();
-            if delta.id.is_some() { next } else { next.saturating_sub(1) }
-        });
         let FunctionDelta { name, arguments } =
             delta.function.unwrap_or(FunctionDelta { name: None, arguments: None });
-        let (name, arguments) = (name.unwrap_or_default(), arguments.unwrap_or_default());
-        let id = delta.id.unwrap_or_default();
+        let (name, id) = (name.unwrap_or_default(), delta.id.unwrap_or_default());
+        let (arguments, whole) = match arguments {
+            None | Some(Value::Null) => (String::new(), false),
+            Some(Value::String(piece)) => (piece, false),
+            Some(value) => (value.to_string(), true),
+        };
         self.grow(name.len() + arguments.len() + id.len())?;
-        let known = self.calls.iter().position(|call| call.index == index);
-        if known.is_none() {
-            if self.calls.len() >= MAX_CALLS {
-                return Err(AnswerError::TooManyCalls);
+        let place = match self.place_of(delta.index, &id, &name) {
+            Some(place) => place,
+            None if self.calls.len() >= MAX_CALLS => return Err(AnswerError::TooManyCalls),
+            None => {
+                self.calls.push(PartialCall { index: delta.index, ..PartialCall::default() });
+                self.calls.len() - 1
             }
-            self.calls.push(PartialCall { index, ..PartialCall::default() });
-        }
-        let place = known.unwrap_or(self.calls.len() - 1);
+        };
         if let Some(call) = self.calls.get_mut(place) {
-            call.id.push_str(&id);
-            call.name.push_str(&name);
-            call.arguments.push_str(&arguments);
+            if !id.is_empty() {
+                call.id = id;
+            }
+            if call.name != name {
+                call.name.push_str(&name);
+            }
+            if whole {
+                call.arguments = arguments;
+            } else {
+                call.arguments.push_str(&arguments);
+            }
         }
         Ok(())
+    }
+
+    /// The call that a piece belongs to; none if it begins one. Some servers count no calls, or all as the same one:
+    /// another id, or where there is none another name, begins the next.
+    fn place_of(&self, index: Option<usize>, id: &str, name: &str) -> Option<usize> {
+        let place = match index {
+            Some(_) => self.calls.iter().rposition(|call| call.index == index)?,
+            None => self.calls.len().checked_sub(1)?,
+        };
+        let call = self.calls.get(place)?;
+        let other_id = !id.is_empty() && !call.id.is_empty() && id != call.id;
+        let named_anew = index.is_none() && id.is_empty() && !name.is_empty();
+        (!other_id && !named_anew).then_some(place)
     }
 
     fn grow(&mut self, bytes: usize) -> Result<(), AnswerError> {
@@ -189,11 +276,32 @@ impl AnswerBuilder {
 }
 
 impl PartialCall {
-    fn finish(self) -> Call {
-        let id = if self.id.is_empty() { format!("call_{}", self.index) } else { self.id };
+    fn finish(self, place: usize) -> Call {
+        let id = if self.id.is_empty() { format!("call_{place}") } else { self.id };
         let arguments = if self.arguments.is_empty() { "{}".to_owned() } else { self.arguments };
         Call { id, name: self.name, arguments }
     }
+}
+
+/// The text of a string, or of the parts of this kind in a list.
+fn texts_of(content: &Value, kind: &str) -> String {
+    match content {
+        Value::String(text) if kind == "text" => text.clone(),
+        Value::Array(parts) => {
+            let of_kind = parts.iter().filter_map(|part| part.get(kind));
+            of_kind.map(|inner| texts_of(inner, "text")).collect()
+        }
+        _ => String::new(),
+    }
+}
+
+/// What was used; some servers write numbers with a point.
+fn usage_of(usage: &Value) -> Usage {
+    let count = |field: &str| {
+        let number = usage.get(field);
+        number.and_then(|n| n.as_u64().or_else(|| n.as_f64().map(|n| n as u64))).unwrap_or_default()
+    };
+    Usage { prompt_tokens: count("prompt_tokens"), completion_tokens: count("completion_tokens") }
 }
 
 /// The broker's own error body, or whatever a provider put in its place.

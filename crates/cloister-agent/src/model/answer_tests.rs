@@ -90,3 +90,65 @@ fn garbage_and_excess_are_errors() {
     let nameless = delta(&json!({"tool_calls": [{"index": 0, "id": "a"}]}));
     assert_eq!(apply(&[nameless]), Err(AnswerError::NoToolName));
 }
+
+#[test]
+fn calls_are_told_apart_however_they_are_counted() {
+    let call = |fields: Value| delta(&json!({"tool_calls": [fields]}));
+    let whole = |id: &str, name: &str, arguments: Value| json!({"id": id, "function": {"name": name, "arguments": arguments}});
+    let streams = [
+        // All with the same number, each with an id of its own.
+        vec![
+            call(
+                json!({"index": 0, "id": "a", "function": {"name": "ls", "arguments": "{\"p\":1}"}}),
+            ),
+            call(json!({"index": 0, "id": "b", "function": {"name": "rm", "arguments": "{"}})),
+            call(json!({"index": 0, "function": {"arguments": "\"q\":2}"}})),
+        ],
+        // With no number, whole.
+        vec![
+            call(whole("a", "ls", json!("{\"p\":1}"))),
+            call(whole("b", "rm", json!("{\"q\":2}"))),
+        ],
+        // With arguments that are no string, in one piece.
+        vec![delta(
+            &json!({"tool_calls": [whole("a", "ls", json!({"p": 1})), whole("b", "rm", json!({"q": 2}))]}),
+        )],
+        // With neither number nor id.
+        vec![
+            call(json!({"function": {"name": "ls", "arguments": "{\"p\""}})),
+            call(json!({"function": {"arguments": ":1}"}})),
+            call(json!({"function": {"name": "rm", "arguments": "{\"q\":2}"}})),
+        ],
+        // With id and name in every piece.
+        vec![
+            call(json!({"index": 0, "id": "a", "function": {"name": "ls", "arguments": "{\"p\""}})),
+            call(json!({"index": 0, "id": "a", "function": {"name": "ls", "arguments": ":1}"}})),
+            call(
+                json!({"index": 1, "id": "b", "function": {"name": "rm", "arguments": "{\"q\":2}"}}),
+            ),
+        ],
+    ];
+    for stream in streams {
+        let answer = apply(&stream).unwrap();
+        let calls: Vec<_> =
+            answer.calls.iter().map(|c| (c.name.as_str(), c.arguments.as_str())).collect();
+        assert_eq!(calls, [("ls", "{\"p\":1}"), ("rm", "{\"q\":2}")], "{stream:?}");
+        assert_ne!(answer.calls[0].id, answer.calls[1].id);
+    }
+}
+
+#[test]
+fn words_come_in_parts_too_and_what_is_no_event_is_passed_over() {
+    let mut builder = AnswerBuilder::default();
+    assert_eq!(builder.apply("keep-alive"), Ok(Vec::new()));
+    let parts = json!([{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Hel"}]);
+    let read = builder.apply(&delta(&json!({"content": parts})).to_string()).unwrap();
+    assert_eq!(read, [Piece::Thought("hm".into()), Piece::Text("Hel".into())]);
+    let last = json!({"choices": [{"delta": {"content": "lo"}, "finish_reason": ""}], "usage": {"prompt_tokens": 3.0}});
+    builder.apply(&last.to_string()).unwrap();
+    assert!(!builder.is_whole());
+    let end = json!({"choices": [{"delta": {}, "finish_reason": "length"}]});
+    builder.apply(&end.to_string()).unwrap();
+    let answer = builder.finish().unwrap();
+    assert_eq!((answer.text.as_str(), answer.cut, answer.usage.prompt_tokens), ("Hello", true, 3));
+}

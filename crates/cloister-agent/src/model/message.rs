@@ -75,6 +75,22 @@ impl ChatMessage {
         Self::Assistant { content, tool_calls: calls.iter().map(WireCall::from).collect() }
     }
 
+    /// How long its words are.
+    pub(crate) fn text_bytes(&self) -> usize {
+        match self {
+            Self::System { content } | Self::Tool { content, .. } => content.len(),
+            Self::User { content: Content::Text(text) } => text.len(),
+            Self::User { content: Content::Parts(parts) } => {
+                let texts = parts.iter().map(|part| match part {
+                    Part::Text { text } => text.len(),
+                    Part::ImageUrl { .. } => 0,
+                });
+                texts.sum()
+            }
+            Self::Assistant { content, .. } => content.as_ref().map_or(0, String::len),
+        }
+    }
+
     pub(crate) fn tool(call: &str, output: impl Into<String>) -> Self {
         Self::Tool { tool_call_id: call.to_owned(), content: output.into() }
     }

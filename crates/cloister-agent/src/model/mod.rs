@@ -7,6 +7,7 @@ mod answer;
 mod connection;
 mod message;
 mod sse;
+mod thoughts;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -51,11 +52,14 @@ pub(crate) struct ModelError {
     /// It may do better in a moment: the door broke, or it is busy. How a call itself ended is told
     /// over a door that holds.
     passing: bool,
+    /// The model can't read as much as it was shown.
+    pub(crate) too_long: bool,
 }
 
 impl ModelError {
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), passing: code == ErrorCode::Busy }
+        let passing = code == ErrorCode::Busy;
+        Self { code, message: message.into(), passing, too_long: false }
     }
 
     fn unavailable(message: impl Into<String>) -> Self {
@@ -71,7 +75,7 @@ impl ModelError {
             Some(fix) if !fix.is_empty() => format!("{} {fix}", ended(&body.message)),
             _ => body.message,
         };
-        Self::new(body.code, message)
+        Self { too_long: body.code == ErrorCode::TooLarge, ..Self::new(body.code, message) }
     }
 }
 
@@ -105,6 +109,8 @@ pub(crate) struct ModelAnswer {
     pub(crate) text: String,
     pub(crate) calls: Vec<Call>,
     pub(crate) usage: Usage,
+    /// It ends where it may be no longer, not where the model was done.
+    pub(crate) cut: bool,
 }
 
 #[derive(Clone)]
@@ -300,8 +306,11 @@ impl ModelCall {
     fn take(&mut self, events: Vec<String>) -> Result<(), ModelError> {
         for event in events {
             match self.answer.apply(&event) {
-                Ok(Some(piece)) => join_or_push(&mut self.pieces, piece),
-                Ok(None) => {}
+                Ok(pieces) => {
+                    for piece in pieces {
+                        join_or_push(&mut self.pieces, piece);
+                    }
+                }
                 Err(answer::AnswerError::Told(body)) => return Err(ModelError::from_body(body)),
                 Err(error) => return Err(garbled(error)),
             }
@@ -317,7 +326,9 @@ fn broken_off() -> ModelError {
 /// Pieces that arrived together are one.
 fn join_or_push(pieces: &mut VecDeque<Piece>, piece: Piece) {
     match (pieces.back_mut(), piece) {
-        (Some(Piece::Text(before)), Piece::Text(text)) => before.push_str(&text),
+        (Some(Piece::Text(before)), Piece::Text(text))
+        | (Some(Piece::Thought(before)), Piece::Thought(text)) => before.push_str(&text),
+        (Some(Piece::Calls), Piece::Calls) => {}
         (_, piece) => pieces.push_back(piece),
     }
 }

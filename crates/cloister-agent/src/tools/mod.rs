@@ -14,6 +14,7 @@ mod finish;
 mod glob;
 mod grep;
 mod list_tasks;
+pub(crate) mod look_at;
 mod look_back;
 mod ls;
 mod output;
@@ -34,8 +35,8 @@ mod web_search;
 mod write_file;
 mod write_todos;
 
-use cloister_protocol::Todo;
 use cloister_protocol::link::{Asked, CallStatus, Finish, Outcome, Reply};
+use cloister_protocol::{ModelFacts, Todo};
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -71,6 +72,8 @@ pub(crate) enum Handler {
     Request(fn(&str) -> Result<Asked, Outcome>),
     /// Is given what is kept in mind; for a coordinator, which can read that.
     Memory(fn(&str, &str) -> Result<Asked, Outcome>),
+    /// Shows a picture: where there are some, and which may be seen, is the caller's to say.
+    Picture(fn(&str) -> Result<String, Outcome>),
     /// Reads what was said before; for a coordinator, which has kept it.
     LookBack(fn(&str) -> Result<LookBack, Outcome>),
     Todos(fn(&str) -> Result<Vec<Todo>, Outcome>),
@@ -100,6 +103,7 @@ pub(crate) const COORDINATOR: &[Tool] = &[
     show_task::TOOL,
     cancel_tasks::TOOL,
     look_back::TOOL,
+    look_at::TOOL,
     send_file::TOOL,
     remember::TOOL,
     propose_change::TOOL,
@@ -109,6 +113,7 @@ pub(crate) const EXECUTOR: &[Tool] = &[
     bash::TOOL,
     python::TOOL,
     read_file::TOOL,
+    look_at::TOOL,
     write_file::TOOL,
     edit_file::TOOL,
     ls::TOOL,
@@ -126,6 +131,11 @@ pub(crate) const EXECUTOR: &[Tool] = &[
 
 pub(crate) fn find(tools: &'static [Tool], name: &str) -> Option<&'static Tool> {
     tools.iter().find(|tool| tool.name == name)
+}
+
+/// Whether a model is told of a tool: one that sees nothing has no use for pictures.
+pub(crate) fn is_for(tool: &Tool, model: ModelFacts) -> bool {
+    tool.name != look_at::NAME || model.vision != Some(false)
 }
 
 /// The tools as a model request lists them.

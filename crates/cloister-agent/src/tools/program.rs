@@ -29,6 +29,12 @@ const FILE_LIMIT_EXIT: i32 = 153;
 const FILE_LIMIT_SIGNAL: i32 = 25;
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// Models call it `python`, and many a system has it only as `python3`: a function of every bash that is started.
+const PYTHON: (&str, &str) = (
+    "BASH_FUNC_python%%",
+    "() { if type -P python >/dev/null; then command python \"$@\"; else python3 \"$@\"; fi; }",
+);
+
 /// What is to be run.
 #[derive(Debug)]
 pub(crate) struct Program {
@@ -75,6 +81,7 @@ fn start(
         .env("LANG", "C.UTF-8")
         .env("TERM", "dumb")
         .env("PYTHONUNBUFFERED", "1")
+        .env(PYTHON.0, PYTHON.1)
         .envs(INSTALLERS)
         .envs(environment.iter().map(|(name, value)| (name.as_ref(), value)))
         .stdin(if program.input.is_some() { Stdio::piped() } else { Stdio::null() })

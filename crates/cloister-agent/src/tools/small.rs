@@ -62,6 +62,13 @@ const EXECUTOR: &[ShortTool] = &[
     },
 ];
 
+/// Whether a text is no answer but the list of tools again, as small models write it.
+pub(crate) fn is_echo(text: &str) -> bool {
+    let text = text.trim_start().trim_start_matches("```json").trim_start();
+    let plain: String = text.chars().take(60).filter(|c| !c.is_whitespace()).collect();
+    plain.starts_with("<tools>") || plain.starts_with("{\"type\":\"function\"")
+}
+
 pub(crate) fn for_coordinator() -> Value {
     schemas(COORDINATOR.iter())
 }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use cloister_protocol::link::Uplink;
-use cloister_protocol::{TextChunk, TurnId, Update};
+use cloister_protocol::{ModelDoing, TextChunk, TurnId, Update};
 use tokio::time::Instant;
 
 use crate::link::{Link, LinkError};
@@ -14,6 +14,10 @@ use crate::text;
 
 const GATHER: Duration = Duration::from_millis(15);
 const MAX_CHUNK_BYTES: usize = 64 << 10;
+/// The same for thoughts, which nobody reads as closely.
+const GATHER_THOUGHTS: Duration = Duration::from_millis(100);
+/// How much of the thoughts of one turn is shown.
+const MAX_THOUGHTS_BYTES: usize = 128 << 10;
 const BETWEEN_ANSWERS: &str = "\n\n";
 
 pub(super) struct Emitter {
@@ -29,6 +33,14 @@ pub(super) struct Emitter {
     at_start: bool,
     next_seq: u32,
     last_sent: Option<Instant>,
+    /// What the model was last said to be at, while there is no text of its answer.
+    doing: Option<ModelDoing>,
+    /// How often it was asked for this answer.
+    attempt: u32,
+    /// Thoughts that were not told yet, how many bytes were, and when.
+    thoughts: String,
+    thoughts_told: usize,
+    thought_at: Option<Instant>,
     /// The connection that the chunks went over; on another one they are all sent again.
     connection: u64,
 }
@@ -45,6 +57,11 @@ impl Emitter {
             at_start: true,
             next_seq: 0,
             last_sent: None,
+            doing: None,
+            attempt: 1,
+            thoughts: String::new(),
+            thoughts_told: 0,
+            thought_at: None,
             connection,
         }
     }
@@ -68,6 +85,51 @@ impl Emitter {
     pub(super) fn begin_answer(&mut self) {
         self.answer_start = self.shown.len() + self.unsent.len();
         self.at_start = true;
+        (self.doing, self.attempt) = (None, 1);
+    }
+
+    /// Nothing of the answer has come yet.
+    pub(super) async fn wait(&mut self, attempt: u32, doing: ModelDoing) -> Result<(), LinkError> {
+        self.attempt = attempt;
+        self.tell_doing(doing, String::new()).await
+    }
+
+    /// The model writes calls; said where it was said before what else it does.
+    pub(super) async fn writes_calls(&mut self) -> Result<(), LinkError> {
+        match self.doing {
+            Some(ModelDoing::Reads | ModelDoing::Thinks) => {
+                self.tell_thoughts().await?;
+                self.tell_doing(ModelDoing::Writes, String::new()).await
+            }
+            Some(ModelDoing::Writes) | None => Ok(()),
+        }
+    }
+
+    /// Adds to what the model thinks.
+    pub(super) async fn think(&mut self, text: &str) -> Result<(), LinkError> {
+        if self.thoughts_told + self.thoughts.len() < MAX_THOUGHTS_BYTES {
+            self.thoughts.push_str(text);
+        }
+        let due = self.thought_at.is_none_or(|at| at + GATHER_THOUGHTS <= Instant::now());
+        if due { self.tell_thoughts().await } else { Ok(()) }
+    }
+
+    async fn tell_thoughts(&mut self) -> Result<(), LinkError> {
+        if self.thoughts.is_empty() {
+            return Ok(());
+        }
+        let thought = text::head(&self.thoughts, MAX_CHUNK_BYTES).to_owned();
+        self.thoughts.clear();
+        self.thoughts_told += thought.len();
+        self.thought_at = Some(Instant::now());
+        self.tell_doing(ModelDoing::Thinks, thought).await
+    }
+
+    async fn tell_doing(&mut self, doing: ModelDoing, thought: String) -> Result<(), LinkError> {
+        self.doing = Some(doing);
+        let (turn, attempt) = (self.turn.clone(), self.attempt);
+        let update = Update::Model { turn, doing, attempt, thought };
+        self.link.send(Uplink::Update(update)).await
     }
 
     /// Adds text of the current answer.
@@ -80,6 +142,8 @@ impl Emitter {
             self.unsent.push_str(BETWEEN_ANSWERS);
         }
         self.at_start = false;
+        self.tell_thoughts().await?;
+        self.doing = None;
         self.unsent.push_str(text);
         if self.due().is_none_or(|due| due <= Instant::now()) { self.flush().await } else { Ok(()) }
     }
@@ -92,15 +156,19 @@ impl Emitter {
 
     /// When what is gathered must go out; none when nothing went out yet.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.last_sent.map(|at| at + GATHER)
+        match self.thought_at.filter(|_| !self.thoughts.is_empty()) {
+            Some(at) => Some(at + GATHER_THOUGHTS),
+            None => self.last_sent.map(|at| at + GATHER),
+        }
     }
 
     pub(super) fn has_unsent(&self) -> bool {
-        !self.unsent.is_empty()
+        !self.unsent.is_empty() || !self.thoughts.is_empty()
     }
 
     pub(super) async fn flush(&mut self) -> Result<(), LinkError> {
         self.catch_up().await?;
+        self.tell_thoughts().await?;
         while !self.unsent.is_empty() {
             let place = self.link.place().await?;
             let chunk = text::head(&self.unsent, MAX_CHUNK_BYTES).to_owned();
@@ -117,9 +185,11 @@ impl Emitter {
     /// Another model begins this answer anew.
     pub(super) async fn restart_answer(&mut self) -> Result<(), LinkError> {
         self.at_start = true;
+        self.thoughts.clear();
+        let thought = std::mem::take(&mut self.thoughts_told) > 0;
         if self.answer_start >= self.shown.len() {
             self.unsent.truncate(self.answer_start - self.shown.len());
-            return Ok(());
+            return if thought { self.start_over().await } else { Ok(()) };
         }
         self.unsent.clear();
         self.shown.truncate(self.answer_start);

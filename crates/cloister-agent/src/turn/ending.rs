@@ -11,6 +11,9 @@ use crate::link::LinkError;
 use crate::work::Halt;
 
 const EMPTY: &str = "The model gave an empty answer. Please ask again, or in other words.";
+/// Behind an answer that ends where it may be no longer.
+pub(super) const CUT: &str =
+    "(The answer ends here because it may not be longer. Say \"go on\" for the rest.)";
 const CANCELLED: &str = "Stopped.";
 const NO_ROOM: &str = "I can't write to this chat's record: the workspace is full or over its quota. \
     Delete files you no longer need, or raise the quota, and ask again.";

@@ -16,20 +16,21 @@ use cloister_protocol::link::{
     self, Asked, Call, CallStatus, Cause, Request, Step, Trigger, Uplink,
 };
 use cloister_protocol::{
-    End, ErrorCode, MAX_TEXT_BYTES, MessageId, ParseIdError, RequestId, ToolCall, ToolResult,
-    TurnId, Usage, with_causes,
+    End, ErrorCode, MAX_TEXT_BYTES, MessageId, ModelFacts, ParseIdError, RequestId, ToolCall,
+    ToolResult, TurnId, Usage, with_causes,
 };
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::context::{self, Loaded, Room, reports};
+use crate::context::{self, Loaded, MOST_SHRUNK, Room, reports};
 use crate::files;
 use crate::guard::{LoopLimits, Repeat};
 use crate::journal::{ChatDb, Ending, Journal, JournalError, Recorded};
 use crate::ledger::{CallPlace, Ledger};
 use crate::link::{Link, LinkError};
 use crate::model::{ChatMessage, Model, ModelAnswer, ModelError, Piece, Tries};
+use crate::tools::look_at::{Gallery as _, SentToChat};
 use crate::tools::{self, Handler, LookBack};
 use crate::work::{self, Attempt, Work};
 use crate::{log, text};
@@ -130,6 +131,9 @@ pub(crate) async fn run(
         base: Vec::new(),
         last: None,
         writing: false,
+        cut: false,
+        plain: false,
+        shrunk: 0,
         steps: 0,
         signals,
         desk,
@@ -182,6 +186,12 @@ struct Running {
     last: Option<Recorded>,
     /// The model is writing an answer.
     writing: bool,
+    /// The last answer ends where it may be no longer.
+    cut: bool,
+    /// The model is told of no tools any more.
+    plain: bool,
+    /// How often the model was shown less because it was too much.
+    shrunk: u32,
     /// How many steps are journaled.
     steps: usize,
     signals: watch::Receiver<Signal>,
@@ -250,6 +260,9 @@ impl Running {
         if let Some(words) = words {
             self.emitter.add_paragraph(&words).await?;
         }
+        if self.cut && error.is_none() {
+            self.emitter.add_paragraph(ending::CUT).await?;
+        }
         if let Some(unsaid) = reports::unsaid(reports, &self.emitter.whole()) {
             self.emitter.add_paragraph(&unsaid).await?;
         }
@@ -291,9 +304,10 @@ impl Running {
         }
         let mut signals = self.signals.clone();
         let mut messages = self.base.clone();
-        messages.extend(ledger.messages(usize::MAX));
+        messages.extend(ledger.messages(self.steps_bytes() >> self.shrunk));
+        messages.extend(self.pictures().shown(ledger));
         self.emitter.begin_answer();
-        let schemas = self.offered(ledger);
+        let schemas = self.offered().filter(|_| !self.plain);
         let mut call = tokio::select! {
             biased;
             () = told(&mut signals, Signal::Yield) => return Err(Stop::Yielded),
@@ -308,33 +322,73 @@ impl Running {
                 () = told(&mut signals, Signal::Yield) => return Err(Stop::Yielded),
                 piece = call.next() => match piece? {
                     Some(Piece::Text(text)) => self.emitter.push(&text).await?,
+                    Some(Piece::Thought(text)) => self.emitter.think(&text).await?,
+                    Some(Piece::Calls) => self.emitter.writes_calls().await?,
+                    Some(Piece::Waiting { attempt, doing }) => {
+                        self.emitter.wait(attempt, doing).await?;
+                    }
                     Some(Piece::Restart) => self.emitter.restart_answer().await?,
                     None => break,
                 },
                 () = sleep_until(due), if self.emitter.has_unsent() => self.emitter.flush().await?,
             }
         }
-        let answer = call.finish()?;
+        let mut answer = call.finish()?;
         if !answer.calls.is_empty() {
             self.emitter.flush().await?;
         }
         self.writing = false;
+        if self.job.trigger.model.small && tools::small::is_echo(&answer.text) {
+            // What it was told of its tools is no answer: nobody is shown it.
+            self.emitter.restart_answer().await?;
+            answer.text.clear();
+        }
+        self.cut = answer.cut && answer.calls.is_empty() && !answer.text.trim().is_empty();
         self.usage += answer.usage;
         self.cost = answer.usage;
         Ok(answer)
     }
 
-    /// The tools, as the model is told of them. A small one that has begun a task, or is told of one that ended, is left
-    /// nothing to do but say so: it would begin the same again.
-    fn offered(&self, ledger: &Ledger) -> Option<&'static Value> {
-        static ALL: OnceLock<Value> = OnceLock::new();
-        static SMALL: OnceLock<Value> = OnceLock::new();
+    /// What is said for a small model that has begun a task, or is told of one that ended: it would begin the same again,
+    /// or tell it as it was told.
+    fn said_for(&self, ledger: &Ledger) -> Option<String> {
         let Trigger { model, cause, .. } = &self.job.trigger;
-        if !model.small {
-            return Some(ALL.get_or_init(|| tools::schemas(tools::COORDINATOR)));
+        match cause {
+            _ if !model.small => None,
+            Cause::TasksEnded { reports } => Some(reports::for_person(reports)),
+            Cause::Message { .. } | Cause::Clear => {
+                let begun = ledger.done_of("delegate").last()?;
+                let told = ledger.outcome_of(&begun.id)?.output.as_str();
+                let task = told.split_whitespace().nth(1).unwrap_or_default();
+                Some(format!("I have begun with it ({task}) and tell you what comes of it."))
+            }
         }
-        let only_says = matches!(cause, Cause::TasksEnded { .. }) || ledger.succeeded("delegate");
-        (!only_says).then(|| SMALL.get_or_init(tools::small::for_coordinator))
+    }
+
+    /// The tools, as the model is told of them.
+    fn offered(&self) -> Option<&'static Value> {
+        static ALL: OnceLock<Value> = OnceLock::new();
+        static BLIND: OnceLock<Value> = OnceLock::new();
+        static SMALL: OnceLock<Value> = OnceLock::new();
+        let model = self.job.trigger.model;
+        let schemas =
+            || tools::schemas(tools::COORDINATOR.iter().filter(|tool| tools::is_for(tool, model)));
+        Some(match model {
+            ModelFacts { small: true, .. } => SMALL.get_or_init(tools::small::for_coordinator),
+            ModelFacts { vision: Some(false), .. } => BLIND.get_or_init(schemas),
+            ModelFacts { .. } => ALL.get_or_init(schemas),
+        })
+    }
+
+    /// How much of the steps of this turn the model is shown.
+    fn steps_bytes(&self) -> usize {
+        let told = self.base.iter().map(ChatMessage::text_bytes).sum();
+        Room::of_steps(self.job.trigger.model, told)
+    }
+
+    /// The pictures that this chat was sent.
+    fn pictures(&self) -> SentToChat<'_> {
+        SentToChat { workspace: &self.desk.workspace, chat: self.job.trigger.chat }
     }
 
     /// Looks for what was said before this turn.
@@ -358,6 +412,10 @@ impl Running {
         };
         let asked = match tool.handler {
             Handler::LookBack(parse) => return self.look_back(parse, &call.arguments).await,
+            Handler::Picture(parse) => {
+                let path = parse(&call.arguments);
+                return Ok(path.map_or_else(|wrong| wrong, |path| self.pictures().look(&path)));
+            }
             Handler::Request(parse) => parse(&call.arguments),
             Handler::Memory(parse) => match context::memory(&self.desk.workspace) {
                 Ok(memory) => parse(&memory, &call.arguments),
@@ -394,11 +452,30 @@ impl Work for Running {
     type Stop = Stop;
 
     async fn ask(&mut self, ledger: &Ledger) -> Result<ModelAnswer, Stop> {
+        if let Some(text) = self.said_for(ledger) {
+            self.emitter.begin_answer();
+            self.emitter.push(&text).await?;
+            self.emitter.flush().await?;
+            return Ok(ModelAnswer { text, ..ModelAnswer::default() });
+        }
         let mut tries = Tries::default();
         loop {
             match self.ask_once(ledger).await {
+                // It was at a loss with the tools: without them it talks.
+                Ok(answer) if !self.plain && answer.calls.is_empty() && answer.text.is_empty() => {
+                    self.plain = self.job.trigger.model.small;
+                    if !self.plain {
+                        return Ok(answer);
+                    }
+                }
                 Err(Stop::Model(error)) if tries.again(&error).await => {
                     self.emitter.restart_answer().await?;
+                }
+                Err(Stop::Model(error)) if error.too_long && self.shrunk < MOST_SHRUNK => {
+                    self.shrunk += 1;
+                    if let Some(shorter) = context::without_half(&self.base) {
+                        self.base = shorter;
+                    }
                 }
                 other => return other,
             }

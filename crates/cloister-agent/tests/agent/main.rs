@@ -6,4 +6,7 @@ mod coordinator;
 mod door;
 mod executor;
 mod network;
+mod pictures;
 mod small;
+mod thinking;
+mod too_long;

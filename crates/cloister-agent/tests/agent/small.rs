@@ -1,6 +1,6 @@
 //! What a small model is given: few tools, one step at a time, and a word when it repeats itself.
 
-use cloister_protocol::link::{CallStatus, Cause, Downlink, Reply, Trigger, Uplink};
+use cloister_protocol::link::{CallStatus, Cause, Downlink, Reply, TaskReport, Trigger, Uplink};
 use cloister_protocol::{ChatId, ModelFacts, TaskId, TaskState};
 use serde_json::{Value, json};
 
@@ -63,10 +63,68 @@ async fn a_talk_has_two_tools_until_a_task_has_begun() {
     let Some(Uplink::Request(asked)) = frames.last().cloned() else { unreachable!() };
     let result = Reply::Delegated { task: TaskId::from_number(1), state: TaskState::Queued };
     link.send(Downlink::Reply { id: asked.id, result }).await;
-    let call = door.model().await;
-    assert_eq!(call.body.get("tools"), None);
-    call.say("It has begun.").await;
+    // What there is left to say needs no model: it would begin the same again.
     let frames = link.until(|frame| matches!(frame, Uplink::End(_))).await;
     let Some(Uplink::End(end)) = frames.last() else { unreachable!() };
-    assert_eq!(end.text, "It has begun.");
+    assert_eq!(end.text, "I have begun with it (T1) and tell you what comes of it.");
+    assert!(door.model_was_not_asked());
+    link.send(Downlink::Stored { turn: end.turn.clone() }).await;
+
+    let (task, title) = (TaskId::from_number(1), "Count.".to_owned());
+    let (state, result) =
+        (TaskState::Done, "I counted.\n\nThe last command printed:\n1 2 3".to_owned());
+    let reports = vec![TaskReport { task, title, state, result, not_shown: Vec::new() }];
+    let cause = Cause::TasksEnded { reports };
+    let (id, prompt, now) = ("m2".parse().unwrap(), String::new(), String::new());
+    link.send(Downlink::Trigger(Trigger { id, chat, cause, prompt, model: small(), now })).await;
+    let frames = link.until(|frame| matches!(frame, Uplink::End(_))).await;
+    let Some(Uplink::End(end)) = frames.last() else { unreachable!() };
+    assert!(end.text.starts_with("T1 (Count.) is done:") && end.text.ends_with("1 2 3"), "{end:?}");
+    assert!(door.model_was_not_asked());
+}
+
+#[tokio::test]
+async fn what_a_program_printed_is_in_the_result_also_where_the_model_leaves_it_out() {
+    let mut start = task();
+    start.model = small();
+    let mut attempt = Attempt::begin(start).await;
+    // As models call it, whatever the system has.
+    let outcomes =
+        attempt.calls("a", &[("bash", json!({"command": "python -c 'print(6 * 7)'"}))]).await;
+    assert_eq!(outcomes[0].status, CallStatus::Ok, "{outcomes:?}");
+    attempt.door.model().await.call("", "b", &[("finish", json!({"result": "It ran."}))]).await;
+    assert_eq!(attempt.finish().await.result, "It ran.\n\nThe last command printed:\n42");
+}
+
+#[tokio::test]
+async fn who_gives_up_after_a_failed_step_is_asked_to_go_on_once() {
+    let mut start = task();
+    start.model = small();
+    let mut attempt = Attempt::begin(start).await;
+    attempt.calls("a", &[("bash", json!({"command": "cat nothing"}))]).await;
+    attempt.door.model().await.say("You have to run it again.").await;
+    let urged = attempt.door.model().await;
+    assert!(urged.shown().contains("Go on with the next step"));
+    urged.say("It is not there.").await;
+    assert!(
+        attempt.finish().await.result.starts_with("It is not there.\n\nThe last command printed:")
+    );
+}
+
+#[tokio::test]
+async fn the_list_of_its_tools_is_no_answer() {
+    let mut door = Door::open();
+    let _agent = door.coordinator();
+    let mut link = door.link().await;
+    let cause = Cause::Message { from: "ann".into(), text: "hi".into(), attachments: Vec::new() };
+    let (id, chat) = ("m1".parse().unwrap(), ChatId::from_number(1));
+    let (prompt, now) = (String::new(), String::new());
+    link.send(Downlink::Trigger(Trigger { id, chat, cause, prompt, model: small(), now })).await;
+    door.model().await.say("<tools>\n{\"type\": \"function\", \"function\":").await;
+    let again = door.model().await;
+    assert_eq!(again.body.get("tools"), None, "it is asked again, without them");
+    again.say("Hello!").await;
+    let frames = link.until(|frame| matches!(frame, Uplink::End(_))).await;
+    let Some(Uplink::End(end)) = frames.last() else { unreachable!() };
+    assert_eq!((end.text.as_str(), end.error), ("Hello!", None));
 }

@@ -16,6 +16,9 @@ const LEAST_FREE_MB: u64 = 64;
 /// How long a large database may take to be looked through.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// The same where somebody waits for another answer.
+const SHORT_PATIENCE: Duration = Duration::from_secs(3);
+
 pub(super) async fn checks(data: &Path) -> Vec<Check> {
     if !data.is_dir() {
         return Vec::new();
@@ -23,6 +26,12 @@ pub(super) async fn checks(data: &Path) -> Vec<Check> {
     let mut checks = vec![writable(data), room(data)];
     checks.extend(database(data).await);
     checks
+}
+
+/// What keeps a control plane from running on it, if that is how it is kept.
+pub(crate) async fn trouble(data: &Path) -> Option<Check> {
+    let checks = tokio::time::timeout(SHORT_PATIENCE, checks(data)).await.ok()?;
+    checks.into_iter().find(|check| check.status == CheckStatus::Failed)
 }
 
 fn writable(data: &Path) -> Check {

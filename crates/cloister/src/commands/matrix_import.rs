@@ -104,7 +104,10 @@ fn parse(text: &str, file: &Path) -> Result<Routes, CliError> {
     let fix = "expected `user_agents:` with a Matrix id and the id of its agent on each line, such as \
                \"@ada:example.org\": agent-0";
     let routes: Routes = serde_saphyr::from_str(text).map_err(|error| {
-        let message = format!("{} can't be read as routes: {error}", file.display());
+        // The first line says it; those below show the text of the file again.
+        let said = error.to_string();
+        let said = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let message = format!("{} can't be read as routes: {said}", file.display());
         CliError::new(ErrorCode::BadRequest, message).fix(fix)
     })?;
     if routes.user_agents.is_empty() {

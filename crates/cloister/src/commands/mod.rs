@@ -14,7 +14,7 @@ mod connectors;
 mod context;
 mod discord;
 mod doctor;
-mod doctor_kept;
+pub(crate) mod doctor_kept;
 mod egress;
 mod export;
 mod grant;

@@ -1,6 +1,10 @@
 //! A conversation over the agent socket: nothing is answered twice, out of order, or lost.
 
-use cloister_protocol::{AgentFrame, Cancel, ClientFrame, ErrorCode, MessageId};
+use std::time::Duration;
+
+use cloister_protocol::{
+    AgentFrame, Cancel, ClientFrame, ErrorCode, MessageId, ModelDoing, Update,
+};
 use cloister_testkit::{ModelServer, Reply};
 
 use crate::world::{PATIENCE, Talk, World, eventually, frame};
@@ -150,6 +154,50 @@ async fn a_turn_can_be_cancelled() {
     assert!("this goes on for ever".starts_with(end.text.trim()), "{}", end.text);
     assert!(world.model.wait_for_abandoned(1, PATIENCE).await, "the call is given up");
     assert_eq!(client.say("and now?").await.text, "echo: and now?");
+}
+
+/// A model that takes its time is not silence: what it is at is told, and it can be stopped meanwhile.
+#[tokio::test]
+async fn who_waits_is_told_what_the_model_is_at_and_can_stop_it() {
+    let world = World::start().await;
+    world.model.enqueue(
+        Reply::text("Because.").thinking("They ask why.").delay(Duration::from_millis(50)),
+    );
+    let mut client = world.owner().await;
+    client.submit(id("m1"), "why?").await;
+    let thought = frame(&mut client, "its thoughts", |frame| match frame {
+        AgentFrame::Update(Update::Model { doing: ModelDoing::Thinks, thought, .. }) => {
+            Some(thought.clone())
+        }
+        _ => None,
+    })
+    .await;
+    assert_eq!(thought, "They ask why.");
+    let end = frame(&mut client, "the end", |frame| match frame {
+        AgentFrame::End(end) => Some(end.clone()),
+        _ => None,
+    })
+    .await;
+    assert_eq!(end.text, "Because.", "thoughts are no part of the answer");
+
+    world.model.enqueue(Reply::status(503, "starting"));
+    world.model.enqueue(Reply::hang());
+    client.submit(id("m2"), "and now?").await;
+    let turn = frame(&mut client, "that the second attempt reads", |frame| match frame {
+        AgentFrame::Update(Update::Model {
+            turn, doing: ModelDoing::Reads, attempt: 2, ..
+        }) => Some(turn.clone()),
+        _ => None,
+    })
+    .await;
+    client.send(&ClientFrame::Cancel(Cancel { turn: Some(turn), task: None })).await.unwrap();
+    let end = frame(&mut client, "the end", |frame| match frame {
+        AgentFrame::End(end) => Some(end.clone()),
+        _ => None,
+    })
+    .await;
+    assert_eq!(end.error, Some(ErrorCode::Cancelled));
+    assert!(world.model.wait_for_abandoned(1, PATIENCE).await, "the call is given up");
 }
 
 #[tokio::test]

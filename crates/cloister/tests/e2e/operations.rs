@@ -261,6 +261,13 @@ async fn a_database_that_is_damaged_or_gone_is_told_and_not_replaced() {
         assert!(said.stderr.contains("error: the database is damaged"), "{said:?}");
         assert!(said.stderr.contains("put back a backup of the whole directory"), "{said:?}");
     }
+    // Also those that need a control plane which runs.
+    for command in [&["status"][..], &["chat", "hello"], &["login-url"]] {
+        let said = stack.cli(command).await.unwrap();
+        assert_eq!(said.code, Some(69), "{said:?}");
+        assert!(said.stderr.contains("and the database is damaged"), "{said:?}");
+        assert!(said.stderr.contains("put back a backup") && !said.stderr.contains("os error"));
+    }
     let doctor = stack.cli(&["doctor"]).await.unwrap();
     assert_eq!(doctor.code, Some(1), "{doctor:?}");
     assert!(doctor.stdout.contains("FAIL  data.database: the database is damaged"), "{doctor:?}");

@@ -4,7 +4,7 @@
 use cloister_protocol::admin::ContextChange;
 use cloister_protocol::link::{Call, Downlink, Finish, Lasting, Reply, Step, Uplink};
 use cloister_protocol::{
-    AgentFrame, End, TaskState, TextChunk, ToolCall, ToolResult, TurnId, Update, Usage,
+    AgentFrame, End, ModelDoing, TaskState, TextChunk, ToolCall, ToolResult, TurnId, Update, Usage,
 };
 use cloister_store::Actor;
 use cloister_store::chats::NewChat;
@@ -247,6 +247,12 @@ fn frame(
             output: "forged".into(),
         }),
         CellRequest::Restart => Uplink::Update(Update::Restart { turn: turn.clone() }),
+        CellRequest::Model => Uplink::Update(Update::Model {
+            turn: turn.clone(),
+            doing: ModelDoing::Thinks,
+            attempt: 1,
+            thought: "forged".into(),
+        }),
         CellRequest::Progress => {
             Uplink::Update(Update::Progress { task: Some(task), text: "forged".into() })
         }

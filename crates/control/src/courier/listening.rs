@@ -46,6 +46,8 @@ impl Courier {
                     self.put(place, |desk| desk.restart(row));
                 }
             }
+            // That it is still at it keeps the sign of it.
+            AgentFrame::Update(Update::Model { turn, .. }) => self.sign_of(Some(turn), now).await?,
             AgentFrame::ToolCall(call) => self.sign_of(call.turn.as_ref(), now).await?,
             AgentFrame::ToolResult(result) => self.sign_of(result.turn.as_ref(), now).await?,
             AgentFrame::Update(Update::Answered { approval, left: 0, .. }) => {

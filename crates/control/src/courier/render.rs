@@ -153,6 +153,7 @@ pub(super) fn parts_of(
         AgentFrame::Error(error) => notices(row.id, &headed(&error.message), limit),
         AgentFrame::Update(
             Update::Restart { .. }
+            | Update::Model { .. }
             | Update::Task { .. }
             | Update::Progress { .. }
             | Update::Todos { .. }

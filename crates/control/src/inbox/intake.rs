@@ -73,7 +73,12 @@ impl Inbox {
         if let Err(too_much) = limiter.together(&knock) {
             return self.unless_stored(surface, &external_id, too_much).await;
         }
-        let attachments = self.known_attachments(&message)?;
+        let mut attachments = self.known_attachments(&message)?;
+        let pasted = match &typed {
+            Some(_command) => None,
+            None => self.keep_pasted(&message, &attachments, &external_id).await,
+        };
+        attachments.extend(pasted);
         let inbound = Inbound {
             source: surface.to_owned(),
             external_id,

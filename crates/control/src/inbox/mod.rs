@@ -3,6 +3,7 @@
 mod error;
 mod intake;
 mod past;
+mod pasted;
 mod shown;
 mod uploads;
 

@@ -185,7 +185,9 @@ impl Models {
     ) -> Result<TestedModel, ModelError> {
         let model = self.named(name).await?;
         let tried = upstream.probe(&model, None).await;
-        let tried = tried.map_err(|said| ModelRefusal::Unusable(Box::new(said)))?;
+        let mut tried = tried.map_err(|said| ModelRefusal::Unusable(Box::new(said)))?;
+        // Seen at work, and by no trial.
+        tried.profile.slowest_ms = model.profile.slowest_ms;
         if !model.is_demo() && tried.profile != model.profile {
             self.control.store().models().set_profile(actor, name, &tried.profile).await?;
         }

@@ -6,8 +6,8 @@ use cloister_protocol::link::{
     Asked, Call, CallStatus, Finish, Lasting, Outcome, Request, Step, Uplink,
 };
 use cloister_protocol::{
-    Answer, ChatId, End, TaskId, TextChunk, Todo, TodoState, ToolCall, ToolResult, TurnId, Update,
-    Usage,
+    Answer, ChatId, End, ModelDoing, TaskId, TextChunk, Todo, TodoState, ToolCall, ToolResult,
+    TurnId, Update, Usage,
 };
 use serde::{Deserialize, Serialize};
 use tokio_tungstenite::tungstenite::Message;
@@ -244,6 +244,9 @@ impl Campaign {
             }
             frames.push(Uplink::TextChunk(TextChunk { turn: turn.clone(), seq: 0, text: text() }));
             frames.push(Uplink::Update(Update::Restart { turn: turn.clone() }));
+            let (doing, attempt, thought) = (ModelDoing::Thinks, 1, text());
+            let update = Update::Model { turn: turn.clone(), doing, attempt, thought };
+            frames.push(Uplink::Update(update));
             frames.push(Uplink::ToolCall(ToolCall {
                 turn: Some(turn.clone()),
                 task: Some(TaskId::from_number(1)),

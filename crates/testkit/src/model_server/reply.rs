@@ -42,6 +42,10 @@ pub struct Reply {
     pub(super) echo: bool,
     /// What it thinks before it answers, in the field `reasoning_content`.
     pub(super) thoughts: String,
+    /// The body of the answer, in pieces as they are sent, instead of one made from the fields above.
+    pub(super) raw: Vec<String>,
+    /// What it is said to be; an event stream where nothing is said.
+    pub(super) content_type: Option<String>,
     #[serde(skip)]
     pub(super) steps: Option<Steps>,
 }
@@ -85,6 +89,17 @@ impl Reply {
     /// An error instead of an answer.
     pub fn status(code: u16, body: &str) -> Self {
         Self { status: Some(code), body: body.to_owned(), ..Self::default() }
+    }
+
+    /// These bytes and no others, one piece after the other.
+    pub fn raw(pieces: &[&str]) -> Self {
+        Self { raw: pieces.iter().map(|&piece| piece.to_owned()).collect(), ..Self::default() }
+    }
+
+    /// Says that the answer is this.
+    pub fn content_type(mut self, content_type: &str) -> Self {
+        self.content_type = Some(content_type.to_owned());
+        self
     }
 
     /// Takes the request and never answers.

@@ -83,8 +83,9 @@ async fn answer(shared: Arc<Shared>, received: &Received, reply: Reply) -> Respo
         open.complete();
         return Json(plan.whole).into_response();
     }
+    let content_type = reply.content_type.clone().unwrap_or_else(|| "text/event-stream".to_owned());
     let body = Body::from_stream(pieces(plan, reply, open));
-    ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
+    ([(header::CONTENT_TYPE, content_type)], body).into_response()
 }
 
 fn error(status: StatusCode, message: &str) -> Response {
@@ -125,6 +126,8 @@ struct Plan {
 
 enum Planned {
     Data(String),
+    /// As it is.
+    Raw(String),
     Cut,
 }
 
@@ -144,6 +147,12 @@ impl Plan {
         let reason = if reply.tool_calls.is_empty() { "stop" } else { "tool_calls" };
         let calls = wire_calls(reply, &id);
         let mut pieces: Vec<Planned> = Vec::new();
+        if !reply.raw.is_empty() {
+            let whole = whole(&id, received, &text, &calls, (reason, &usage));
+            let mut pieces: Vec<_> = reply.raw.iter().cloned().map(Planned::Raw).collect();
+            pieces.extend(reply.cut_after.map(|_| Planned::Cut));
+            return Self { pieces, whole };
+        }
         if !reply.thoughts.is_empty() {
             let thought = json!({"reasoning_content": reply.thoughts});
             pieces.push(Planned::Data(delta(thought, Value::Null)));
@@ -264,6 +273,7 @@ fn pieces(
         pause(reply.delay_ms).await;
         let item = match piece {
             Planned::Data(data) => Ok(Bytes::from(format!("data: {data}\n\n"))),
+            Planned::Raw(bytes) => Ok(Bytes::from(bytes)),
             Planned::Cut => {
                 if let Some(open) = open.take() {
                     open.complete();

@@ -194,6 +194,7 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
         }
         AgentFrame::Update(
             Update::Restart { .. }
+            | Update::Model { .. }
             | Update::Task { .. }
             | Update::Progress { .. }
             | Update::Todos { .. }

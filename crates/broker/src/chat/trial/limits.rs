@@ -30,7 +30,7 @@ const NEAR: usize = 24;
 /// Nothing has fewer or more tokens.
 const TOKENS: std::ops::RangeInclusive<u32> = 128..=50_000_000;
 
-pub(super) fn window_in(said: &str) -> Option<u32> {
+pub(in crate::chat) fn window_in(said: &str) -> Option<u32> {
     number_behind(said, &BEFORE_WINDOW)
 }
 

@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
+pub(super) use limits::window_in;
+
 use super::attempt::{Attempt, AttemptEnded, Upstream};
 use super::call::{Piece, Sink};
 use super::collect::Whole;
@@ -39,8 +41,10 @@ const TRIAL_TOKENS: u64 = 512;
 const TOO_MANY_TOKENS: u64 = 100_000_000;
 /// How long the greeting is waited for at most: a model on the same machine may have to be loaded first.
 const GREETING_TIME: Duration = Duration::from_secs(120);
-/// How long all else may take together.
+/// How long all else may take together: so many times as long as the greeting, within these.
+const TIMES_GREETING: u32 = 12;
 const TRIAL_TIME: Duration = Duration::from_secs(90);
+const LONGEST_TRIAL: Duration = Duration::from_secs(300);
 /// How often the greeting is put in other words.
 const GREETINGS: usize = 3;
 const LEAST_COUNTED: u64 = 8;
@@ -105,7 +109,8 @@ impl<'a> Trial<'a> {
             profile.usage = Some(if said { UsageForm::Streamed } else { UsageForm::Silent });
         }
         let (answered_in, usage) = (told.took, told.usage);
-        self.until = Instant::now() + TRIAL_TIME;
+        let patience = (answered_in * TIMES_GREETING).clamp(TRIAL_TIME, LONGEST_TRIAL);
+        self.until = Instant::now() + patience;
         self.read_listing().await;
         self.try_tools().await;
         self.try_picture().await;
@@ -261,9 +266,11 @@ impl<'a> Trial<'a> {
         let request = ChatRequest::parse(question.to_string().as_bytes())
             .map_err(|_refusal| Failure::Malformed("the question of the trial"))?;
         let asked = worded(&request, &self.model, max_tokens);
+        // How it calls tools is what is to be found out.
+        let calls = asked.calls.filter(|_| self.model.profile.tools.is_some());
         let (pieces, answer) = mpsc::channel(WAITING_PIECES);
         let mut sink = Sink::new(pieces, self.upstream.options().client_stall);
-        let mut attempt = Attempt::new(max_tokens.min(TRIAL_TOKENS)).reading(asked.calls);
+        let mut attempt = Attempt::new(max_tokens.min(TRIAL_TOKENS)).reading(calls);
         attempt.key = self.key.and_then(|key| ApiKey::parse(key.expose()));
         let started = Instant::now();
         let asking = async {
@@ -311,6 +318,7 @@ async fn listen(mut answer: mpsc::Receiver<Piece>) -> Heard {
                 heard.whole.add(&events);
             }
             Piece::Restart => heard = Heard::default(),
+            Piece::Waiting { .. } => {}
             Piece::Failed(_) => break,
         }
     }

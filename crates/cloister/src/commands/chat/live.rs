@@ -15,7 +15,7 @@ use super::editor::{self, Printer, Typed};
 use super::paths::{expand, path_and_text};
 use super::questions::{Questions, Reading};
 use super::telling::{Show, Telling};
-use super::words;
+use super::words::{self, SaidDoing};
 use super::wrap::Lines;
 use crate::client::Client;
 use crate::connection::Connection;
@@ -98,6 +98,7 @@ pub(super) async fn converse(
         open: Vec::new(),
         files: Vec::new(),
         questions: Questions::default(),
+        doing: SaidDoing::default(),
         interrupted_at: None,
         lost: false,
         held: false,
@@ -158,6 +159,7 @@ struct Conversation {
     files: Vec<SendFile>,
     /// What waits for this person's answer.
     questions: Questions,
+    doing: SaidDoing,
     interrupted_at: Option<Instant>,
     /// It was said that the connection is lost.
     lost: bool,
@@ -359,7 +361,8 @@ impl Conversation {
             }
             AgentFrame::Update(update) => {
                 self.questions.follow(&update);
-                if let Some(words) = words::of_update(&update) {
+                if let Some(words) = self.doing.note(&update).or_else(|| words::of_update(&update))
+                {
                     self.remark(&words).await;
                 }
             }

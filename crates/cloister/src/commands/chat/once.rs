@@ -12,7 +12,7 @@ use cloister_protocol::{
 use tokio::time::Instant;
 
 use super::telling::{Show, Telling};
-use super::words;
+use super::words::{self, SaidDoing};
 use crate::commands::ask;
 use crate::connection::Connection;
 use crate::output::{CliError, INTERRUPTED, NOT_IN_TIME, Output, QUESTION_WAITS};
@@ -36,6 +36,7 @@ struct Pending {
     turn: Option<TurnId>,
     /// What was shown of the answer.
     telling: Telling,
+    doing: SaidDoing,
     end: Option<End>,
     /// The message starts a task by itself, with no model that delegates it.
     starts_task: bool,
@@ -69,6 +70,7 @@ impl Pending {
             }
             Update::Task { .. }
             | Update::Restart { .. }
+            | Update::Model { .. }
             | Update::Notice { .. }
             | Update::Progress { .. }
             | Update::Blocked { .. }
@@ -100,6 +102,7 @@ impl Talk {
             message: message.id.clone(),
             turn: None,
             telling: Telling::default(),
+            doing: SaidDoing::default(),
             end: None,
             starts_task: message.text.trim_start().starts_with(TASK_COMMAND),
             delegated: false,
@@ -230,6 +233,14 @@ impl Talk {
             Update::Restart { turn } => {
                 if pending.turn.as_ref() == Some(turn) {
                     pending.telling.restart();
+                }
+                Ok(())
+            }
+            Update::Model { turn, .. } => {
+                if pending.turn.as_ref() == Some(turn)
+                    && let Some(words) = pending.doing.note(update)
+                {
+                    self.remark(&words);
                 }
                 Ok(())
             }

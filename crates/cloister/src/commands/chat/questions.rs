@@ -58,6 +58,7 @@ impl Questions {
             Update::Answered { .. }
             | Update::Task { .. }
             | Update::Restart { .. }
+            | Update::Model { .. }
             | Update::Progress { .. }
             | Update::Todos { .. } => {}
         }

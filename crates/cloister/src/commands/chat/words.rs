@@ -1,6 +1,6 @@
 //! What the agent sends besides its answers, in words for a terminal.
 
-use cloister_protocol::{Answer, ApprovalId, SendFile, TaskState, Update};
+use cloister_protocol::{Answer, ApprovalId, ModelDoing, SendFile, TaskState, TurnId, Update};
 
 /// The note for an update, if it is worth one.
 pub(super) fn of_update(update: &Update) -> Option<String> {
@@ -17,9 +17,35 @@ pub(super) fn of_update(update: &Update) -> Option<String> {
             Some(answered(*approval, by, *answer, *left))
         }
         Update::Restart { .. }
+        | Update::Model { .. }
         | Update::Task { .. }
         | Update::Progress { .. }
         | Update::Todos { .. } => None,
+    }
+}
+
+/// What the model of the answer that is waited for was last said to be at: said once each.
+#[derive(Debug, Default)]
+pub(super) struct SaidDoing {
+    last: Option<(TurnId, ModelDoing, u32)>,
+}
+
+impl SaidDoing {
+    /// The note for what it does now, if that is something else.
+    pub(super) fn note(&mut self, update: &Update) -> Option<String> {
+        let Update::Model { turn, doing, attempt, .. } = update else { return None };
+        let now = (turn.clone(), *doing, *attempt);
+        if self.last.as_ref() == Some(&now) {
+            return None;
+        }
+        self.last = Some(now);
+        let does = match doing {
+            ModelDoing::Reads => "the model reads",
+            ModelDoing::Thinks => "the model thinks",
+            ModelDoing::Writes => "the model writes down what is to be done",
+        };
+        let attempt = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
+        Some(format!("({does}{attempt} …)"))
     }
 }
 

@@ -95,7 +95,10 @@ fn speed(profile: &ModelProfile) -> String {
     let first = profile.first_word_ms.map(|ms| format!("first word after {ms} ms"));
     let rate = profile.tokens_per_second.map(|rate| format!("{rate} tokens/s"));
     let known: Vec<String> = first.into_iter().chain(rate).collect();
-    if known.is_empty() { "not known".to_owned() } else { known.join(", then ") }
+    let slowest =
+        profile.slowest_ms.map(|ms| format!("; at most {} s at work", ms.div_ceil(1_000)));
+    let known = if known.is_empty() { "not known".to_owned() } else { known.join(", then ") };
+    known + &slowest.unwrap_or_default()
 }
 
 fn line(name: &str, value: &str) -> String {

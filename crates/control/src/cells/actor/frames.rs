@@ -49,6 +49,10 @@ impl Actor {
                 let update = Update::Restart { turn: turn.clone() };
                 self.say_live(&turn, AgentFrame::Update(update));
             }
+            Uplink::Update(Update::Model { turn, doing, attempt, thought }) => {
+                let update = Update::Model { turn: turn.clone(), doing, attempt, thought };
+                self.say_live(&turn, AgentFrame::Update(update));
+            }
             Uplink::End(end) => self.end_turn(end).await?,
             // Of no turn, or not a coordinator's.
             Uplink::ToolCall(_)
