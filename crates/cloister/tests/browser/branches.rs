@@ -54,6 +54,7 @@ async fn a_branch_has_files_of_its_own() {
     let files = world.stack.data().join("workspaces/w1/chats/C1/files");
     say(&page, "hello").await;
     answered(&page, "echo: hello").await;
+    page.wait_for("!document.querySelector('.working')", "the end of the turn").await.unwrap();
     std::fs::create_dir_all(files.join("deep")).unwrap();
     std::fs::write(files.join("deep/notes.txt"), "one").unwrap();
     say(&page, "/branch Other way").await;

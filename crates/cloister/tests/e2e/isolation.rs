@@ -60,7 +60,8 @@ async fn with_victims(steps: Vec<Reply>) -> World {
 
 #[tokio::test]
 async fn an_executor_sees_its_chat_and_nothing_else() {
-    let look = "echo ENV; env | sort; \
+    // What `python` means is a function of every bash, several lines long.
+    let look = "echo ENV; env -u BASH_FUNC_python%% | sort; \
         echo FOUND; find / \\( -name 'history.db*' -o -name 'cloister.db*' -o -name treasure.txt -o -name control.sock \
           -o -name operator.token -o -name SOUL.md -o -name master.key -o -name keys -o -name workspaces \\) \
           -not -path '/proc/*' -not -path '/sys/*' -not -path '/usr/*' 2>/dev/null; \

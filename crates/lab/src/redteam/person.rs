@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(40);
 /// How often is looked without a reason.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
 /// How long a report may take after the last task has ended.
-const REPORT_TIME: Duration = Duration::from_millis(2_500);
+const REPORT_TIME: Duration = Duration::from_secs(10);
 /// How long a turn may stand still with a question open until it counts as waiting.
 const STILL: Duration = Duration::from_millis(2_500);
 const MOST_ANSWERS: usize = 40;

@@ -86,9 +86,9 @@ impl Scope {
 
     const fn wire(self) -> CommandScope {
         match self {
-            Self::Private => CommandScope::AllPrivateChats,
-            Self::Groups => CommandScope::AllGroupChats,
-            Self::Admins => CommandScope::AllChatAdministrators,
+            Self::Private => CommandScope::Private,
+            Self::Groups => CommandScope::Groups,
+            Self::Admins => CommandScope::Administrators,
         }
     }
 

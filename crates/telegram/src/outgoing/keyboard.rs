@@ -53,7 +53,7 @@ fn markup<'a>(buttons: impl Iterator<Item = (&'a str, String)>) -> Option<Keyboa
         .collect();
     let mut rows = rows(buttons);
     rows.truncate(MAX_ROWS);
-    (!rows.is_empty()).then(|| Keyboard { inline_keyboard: rows })
+    (!rows.is_empty()).then_some(Keyboard { inline_keyboard: rows })
 }
 
 /// A label on one line, with nothing hidden in it and never empty.

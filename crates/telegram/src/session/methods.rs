@@ -153,11 +153,14 @@ pub(crate) struct Command {
 
 /// Where commands are offered.
 #[derive(Clone, Copy, Debug, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 pub(crate) enum CommandScope {
-    AllPrivateChats,
-    AllGroupChats,
-    AllChatAdministrators,
+    #[serde(rename = "all_private_chats")]
+    Private,
+    #[serde(rename = "all_group_chats")]
+    Groups,
+    #[serde(rename = "all_chat_administrators")]
+    Administrators,
 }
 
 /// What a bot is shown to be doing.

@@ -53,9 +53,9 @@ fn a_message_is_spelled_as_telegram_reads_it() {
 #[test]
 fn scopes_and_actions_are_spelled_as_telegram_reads_them() {
     for (scope, name) in [
-        (CommandScope::AllPrivateChats, "all_private_chats"),
-        (CommandScope::AllGroupChats, "all_group_chats"),
-        (CommandScope::AllChatAdministrators, "all_chat_administrators"),
+        (CommandScope::Private, "all_private_chats"),
+        (CommandScope::Groups, "all_group_chats"),
+        (CommandScope::Administrators, "all_chat_administrators"),
     ] {
         assert_eq!(serde_json::to_value(scope).unwrap(), json!({ "type": name }));
     }
