@@ -41,7 +41,7 @@ const LEAVES_WITHIN: Duration = Duration::from_secs(1);
 const BEATS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(10 * 60)];
 
 /// What comes next.
-pub(super) enum Said {
+pub(super) enum FromGateway {
     Packet(Packet),
     /// It was closed, with this code and these words; 0 where there is none.
     Closed(u16, String),
@@ -73,7 +73,7 @@ impl Connection {
     }
 
     /// What the gateway says next. What can't be read is passed over: it is nobody's business.
-    pub(super) async fn next(&mut self) -> Result<Said, Error> {
+    pub(super) async fn next(&mut self) -> Result<FromGateway, Error> {
         loop {
             let beat = self.heart.as_ref().map(|heart| heart.next);
             let said = tokio::select! {
@@ -81,7 +81,7 @@ impl Connection {
                 () = until(beat) => {
                     if !self.beat().await? {
                         self.leave().await;
-                        return Ok(Said::Closed(RESUMES, "no heartbeat was answered".to_owned()));
+                        return Ok(FromGateway::Closed(RESUMES, "no heartbeat was answered".to_owned()));
                     }
                     continue;
                 }
@@ -91,11 +91,11 @@ impl Connection {
                 Some(Ok(Message::Close(frame))) => {
                     let said = frame.map(|frame| (frame.code.into(), frame.reason.to_string()));
                     let (code, reason) = said.unwrap_or_default();
-                    return Ok(Said::Closed(code, reason));
+                    return Ok(FromGateway::Closed(code, reason));
                 }
                 Some(Ok(_)) => continue,
                 Some(Err(error)) => return Err(error),
-                None => return Ok(Said::Closed(0, String::new())),
+                None => return Ok(FromGateway::Closed(0, String::new())),
             };
             let Some(packet) = Packet::read(&text) else { continue };
             self.seq = packet.s.or(self.seq);
@@ -109,7 +109,7 @@ impl Connection {
                 }
                 _ => {}
             }
-            return Ok(Said::Packet(packet));
+            return Ok(FromGateway::Packet(packet));
         }
     }
 

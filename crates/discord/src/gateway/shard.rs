@@ -15,7 +15,7 @@ use super::super::rest::{Fault, at};
 use super::super::wire::{GatewayInfo, StartLimit, snowflake};
 use super::INTENTS;
 use super::backfill::{known, spoken_in};
-use super::connection::{Connection, Said, op};
+use super::connection::{Connection, FromGateway, op};
 use super::events::{Event, Packet};
 use super::handover::{Gap, Mark, ShardWork, Work};
 use super::position::ShardPosition;
@@ -185,7 +185,7 @@ impl Listener {
                 }
             };
             let next = match said {
-                Ok(Said::Packet(packet)) => match packet.op {
+                Ok(FromGateway::Packet(packet)) => match packet.op {
                     op::HELLO => self.greet(&mut connection, turn.take()).await,
                     op::RECONNECT => {
                         connection.leave().await;
@@ -193,7 +193,7 @@ impl Listener {
                     }
                     _ => self.heard(packet).await,
                 },
-                Ok(Said::Closed(code, reason)) => self.closed(code, &reason),
+                Ok(FromGateway::Closed(code, reason)) => self.closed(code, &reason),
                 Err(error) => self.unreachable(&error),
             };
             match next {

@@ -36,7 +36,7 @@ pub(crate) struct Me {
 
 /// An answer to a method that was carried out.
 #[derive(Deserialize)]
-struct Answer<T> {
+struct MethodAnswer<T> {
     result: T,
 }
 
@@ -170,7 +170,7 @@ async fn answer_to<T: DeserializeOwned>(request: reqwest::RequestBuilder) -> Res
     if !done {
         return Err(Fault::of_answer(&input));
     }
-    match serde_json::from_str::<Answer<T>>(&input) {
+    match serde_json::from_str::<MethodAnswer<T>>(&input) {
         Ok(answer) => Ok(answer.result),
         Err(error) => Err(Fault::of_unread(&input, &error)),
     }
