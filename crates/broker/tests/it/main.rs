@@ -20,6 +20,7 @@ mod link;
 mod masking;
 #[cfg(test)]
 mod models;
+#[cfg(test)]
 mod oddities;
 #[cfg(test)]
 #[path = "../../../lab/src/bench/open_gate.rs"]
