@@ -58,7 +58,8 @@ impl Fake {
 
     async fn keep_taking(self) -> (Arc<Self>, CancellationToken) {
         let (fake, tracker, stop) = (Arc::new(self), TaskTracker::new(), CancellationToken::new());
-        tokio::spawn(keep_taking(Arc::clone(&fake), tracker, stop.clone()));
+        let within = tracker.clone();
+        tracker.spawn(keep_taking(Arc::clone(&fake), within, stop.clone()));
         tokio::time::sleep(Duration::from_secs(1)).await;
         (fake, stop)
     }

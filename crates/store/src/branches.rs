@@ -9,7 +9,7 @@ use cloister_protocol::link::Cause;
 use cloister_protocol::{AgentFrame, AgentId, ChatId, End, TurnId, Update, WorkspaceId};
 
 use crate::actor::Actor;
-use crate::chats::{self, Chat, Chats};
+use crate::chats::{self, Chat};
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::inbox::{self, InboxItem, trigger_id};
@@ -55,7 +55,12 @@ struct SaidRow {
 
 from_row!(SaidRow { id, cause, command, received_at, answered_at, sender });
 
-impl Chats {
+table! {
+    /// Chats that begin with the conversation of another.
+    pub struct Branches;
+}
+
+impl Branches {
     /// Takes the number of a chat that is to be made. The same key again answers with the same.
     pub async fn take_number(
         &self,
@@ -128,7 +133,7 @@ impl Chats {
             audit::record(&mut tx, now, entry.of_workspace(workspace)).await?;
         }
         tx.commit().await.tried(what)?;
-        self.chat(workspace, number).await
+        self.store.chats().chat(workspace, number).await
     }
 
     /// What a chat began with that is a branch, as long as nothing was answered in it since: its agent may not have

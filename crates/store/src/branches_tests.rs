@@ -81,13 +81,13 @@ async fn a_branch_begins_with_the_conversation_up_to_there() {
     let one = talk(&store, workspace, "one").await;
     let two = talk(&store, workspace, "two").await;
     talk(&store, workspace, "three").await;
-    let chats = store.chats();
-    let number = chats.take_number(workspace, "key").await.unwrap();
-    assert_eq!(chats.take_number(workspace, "key").await.unwrap(), number);
+    let branches = store.branches();
+    let number = branches.take_number(workspace, "key").await.unwrap();
+    assert_eq!(branches.take_number(workspace, "key").await.unwrap(), number);
     let actor = Actor::person("ada");
-    chats.branch(&actor, branch(workspace, number, two)).await.unwrap();
+    branches.branch(&actor, branch(workspace, number, two)).await.unwrap();
     // Made once, however often it is asked for.
-    chats.branch(&actor, branch(workspace, number, two)).await.unwrap();
+    branches.branch(&actor, branch(workspace, number, two)).await.unwrap();
     let files = format!("chats/{number}/incoming/a.txt");
     let all = [
         format!("one {files}"),
@@ -102,23 +102,23 @@ async fn a_branch_begins_with_the_conversation_up_to_there() {
         store.inbox().unanswered(workspace).await.unwrap().is_empty(),
         "nothing is answered again"
     );
-    assert_eq!(chats.last_answered(workspace, FIRST, one).await.unwrap(), Some(one));
+    assert_eq!(branches.last_answered(workspace, FIRST, one).await.unwrap(), Some(one));
 }
 
 #[tokio::test]
 async fn the_agent_gets_what_a_branch_began_with_until_it_has_answered_there() {
     let (_dir, store, workspace) = world().await;
-    let chats = store.chats();
-    assert!(chats.begun_with(workspace, FIRST).await.unwrap().is_empty());
+    let branches = store.branches();
+    assert!(branches.begun_with(workspace, FIRST).await.unwrap().is_empty());
     talk(&store, workspace, "forgotten").await;
     store.inbox().clear(&Actor::person("ada"), (workspace, FIRST), "k").await.unwrap();
     let cleared = store.inbox().unanswered(workspace).await.unwrap().remove(0).id;
     let turn = TurnId::of_message(cleared);
     store.outbox().end_turn(cleared, (workspace, FIRST), &turn, None).await.unwrap();
     let upto = talk(&store, workspace, "remembered").await;
-    let number = chats.take_number(workspace, "key").await.unwrap();
-    chats.branch(&Actor::person("ada"), branch(workspace, number, upto)).await.unwrap();
-    let begun = chats.begun_with(workspace, number).await.unwrap();
+    let number = branches.take_number(workspace, "key").await.unwrap();
+    branches.branch(&Actor::person("ada"), branch(workspace, number, upto)).await.unwrap();
+    let begun = branches.begun_with(workspace, number).await.unwrap();
     let texts: Vec<_> = begun.iter().map(|one| one.end.text.as_str()).collect();
     assert_eq!(texts, ["echo: remembered"], "what was cleared stays forgotten");
     assert_eq!(begun[0].end.turn, TurnId::of_message(begun[0].said.id));
@@ -130,8 +130,8 @@ async fn what_marks_the_content_of_a_chat_marks_its_branches() {
     let upto = talk(&store, workspace, "one").await;
     let entry = audit::Entry::new(&Actor::person("ada"), "file.upload", FIRST);
     store.approvals().mark_chat_files(workspace, FIRST, "file:a.txt", entry).await.unwrap();
-    let number = store.chats().take_number(workspace, "key").await.unwrap();
-    store.chats().branch(&Actor::person("ada"), branch(workspace, number, upto)).await.unwrap();
+    let number = store.branches().take_number(workspace, "key").await.unwrap();
+    store.branches().branch(&Actor::person("ada"), branch(workspace, number, upto)).await.unwrap();
     let content = store.approvals().chat_content(workspace, number).await.unwrap();
     assert_eq!(content.files, ["file:a.txt"]);
 }

@@ -20,6 +20,7 @@ use crate::agents::Agents;
 use crate::approvals::Approvals;
 use crate::audit;
 use crate::audit::AuditLog;
+use crate::branches::Branches;
 use crate::chats::Chats;
 use crate::clock::Clock;
 use crate::conversations::Conversations;
@@ -221,6 +222,10 @@ impl Store {
 
     pub fn chats(&self) -> &Chats {
         Chats::ref_cast(self)
+    }
+
+    pub fn branches(&self) -> &Branches {
+        Branches::ref_cast(self)
     }
 
     pub fn conversations(&self) -> &Conversations {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use cloister_testkit::{Page, Reply};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::tasks::jobs;
 use crate::world::{World, answered, connected, say};
@@ -98,7 +98,7 @@ async fn look(page: &Page, name: &str, width: u32, complaints: &mut Vec<String>)
         complaints.push(format!("{name} {width}: the page as a whole is scrolled"));
     }
     let wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
-    if page.eval(wide).await.unwrap() != Value::from(0) {
+    if page.eval(wide).await.unwrap() != 0 {
         complaints.push(format!("{name} {width}: it scrolls sideways"));
     }
 }

@@ -70,7 +70,7 @@ fn the_committed_schema_is_that_of_the_types() {
 /// 16): what has one is these files, and none of them hands it on.
 #[test]
 fn no_query_gets_at_a_connection_of_the_database() {
-    let with_connections = ["db.rs", "readers.rs", "writer.rs", "statement.rs"];
+    let with_connections = ["db.rs", "desk.rs", "readers.rs", "writer.rs", "statement.rs"];
     let connections = ["SqliteConnection", "SqlitePool", "PoolConnection", "Transaction<"];
     let mut files = Vec::new();
     rust_files(&root().join("crates/store/src"), &mut files);

@@ -60,7 +60,7 @@ impl Actor {
         if self.cell.as_ref().is_none_or(|cell| cell.begun || cell.link.is_none()) {
             return Ok(());
         }
-        let begun = self.control.store().chats().begun_with(self.workspace, chat).await?;
+        let begun = self.control.store().branches().begun_with(self.workspace, chat).await?;
         let for_agent = begun.into_iter().filter(|one| commands::is_for_agent(&one.said));
         let mut turns = Vec::new();
         let mut size = 0;

@@ -54,10 +54,10 @@ impl Chats {
             Some(turn) => turn.message().ok_or(CommandRefusal::NothingToBranch)?,
             None => i64::MAX,
         };
-        let chats = control.store().chats();
-        let last = chats.last_answered(workspace, from, upto).await?;
+        let branches = control.store().branches();
+        let last = branches.last_answered(workspace, from, upto).await?;
         let upto = last.ok_or(CommandRefusal::NothingToBranch)?;
-        let number = chats.take_number(workspace, key).await?;
+        let number = branches.take_number(workspace, key).await?;
         let left_out = self.copy_files(workspace, from, number).await?;
         let files = match left_out {
             0 => say!(to, "Its files are copies of those that {chat} has now.", chat = from),
@@ -78,7 +78,7 @@ impl Chats {
             say!(to, "{notice} The oldest messages are only in {chat}.", notice, chat = from);
         let (notice, notice_if_cut) = (notice.as_str(), notice_if_cut.as_str());
         let new = NewBranch { workspace, from, upto, number, title, notice, notice_if_cut };
-        let chat = chats.branch(actor, new).await?;
+        let chat = branches.branch(actor, new).await?;
         control.surfaces().chats_changed();
         Ok(chat)
     }
