@@ -88,14 +88,13 @@ async fn a_branch_begins_with_the_conversation_up_to_there() {
     branches.branch(&actor, branch(workspace, number, two)).await.unwrap();
     // Made once, however often it is asked for.
     branches.branch(&actor, branch(workspace, number, two)).await.unwrap();
-    let files = format!("chats/{number}/incoming/a.txt");
-    let all = [
-        format!("one {files}"),
-        "echo: one".into(),
-        format!("two {files}"),
-        "echo: two".into(),
-        "a branch".into(),
-    ];
+    // In the order of the other chat, whatever fell into one millisecond there; with files of its own.
+    let there = shown(&store, workspace, FIRST).await;
+    let up_to_two = there.iter().filter(|text| !text.contains("three"));
+    let mut all: Vec<_> =
+        up_to_two.map(|text| text.replace("chats/C1/", &format!("chats/{number}/"))).collect();
+    all.push("a branch".into());
+    assert_eq!(all.len(), 5, "{all:?}");
     assert_eq!(shown(&store, workspace, number).await, all);
     assert_eq!(shown(&store, workspace, FIRST).await.len(), 6, "the other chat is as it was");
     assert!(
@@ -134,4 +133,18 @@ async fn what_marks_the_content_of_a_chat_marks_its_branches() {
     store.branches().branch(&Actor::person("ada"), branch(workspace, number, upto)).await.unwrap();
     let content = store.approvals().chat_content(workspace, number).await.unwrap();
     assert_eq!(content.files, ["file:a.txt"]);
+}
+
+/// P13: who answered in the other chat answers in the branch.
+#[tokio::test]
+async fn a_branch_is_with_the_agent_of_the_other_chat() {
+    let (_dir, store, workspace) = world().await;
+    let ada = Actor::person("ada");
+    let nora = store.agents().add(&ada, workspace, ("Nora", 4), None).await.unwrap();
+    let new = chats::NewChat { agent: nora, ..chats::NewChat::default() };
+    let from = store.chats().new_chat(&ada, workspace, new, None).await.unwrap().id;
+    let number = store.branches().take_number(workspace, "key").await.unwrap();
+    let made = NewBranch { from, ..branch(workspace, number, 0) };
+    assert_eq!(store.branches().branch(&ada, made).await.unwrap().agent, nora);
+    assert_eq!(store.chats().agent_of_chat(workspace, number).await.unwrap(), nora);
 }

@@ -35,6 +35,7 @@ pub struct LiveClient {
 #[derive(Clone, Copy, Debug)]
 pub struct Issue {
     pub root: u32,
+    pub issued_at: i64,
     pub expires_at: i64,
 }
 
@@ -168,7 +169,7 @@ impl Clients {
         .bind(user)
         .bind(name)
         .bind(now)
-        .bind(now)
+        .bind(issue.issued_at)
         .bind(issue.expires_at)
         .bind(issue.root)
         .fetch_one(&mut *tx)
@@ -193,7 +194,7 @@ impl Clients {
             "UPDATE clients SET renewed_at = ?, expires_at = ?, root = ? \
              WHERE id = ? AND revoked_at IS NULL",
         )
-        .bind(now)
+        .bind(issue.issued_at)
         .bind(issue.expires_at)
         .bind(issue.root)
         .bind(id.number())

@@ -11,7 +11,8 @@ async fn store() -> (tempfile::TempDir, Store, UserId) {
 }
 
 fn issue(store: &Store) -> Issue {
-    Issue { root: 1, expires_at: store.clock.now_ms() + HOUR }
+    let now = store.clock.now_ms();
+    Issue { root: 1, issued_at: now, expires_at: now + HOUR }
 }
 
 #[tokio::test]

@@ -180,8 +180,9 @@ impl Remote {
     /// Which certificate would be issued now.
     fn next_issue(&self) -> Issue {
         let authority = self.authority();
-        let expires = authority.client_expiry(self.now(), self.inner.options.certificate_life());
-        Issue { root: authority.issuing(), expires_at: expires.ms() }
+        let now = self.now();
+        let expires = authority.client_expiry(now, self.inner.options.certificate_life());
+        Issue { root: authority.issuing(), issued_at: now.ms(), expires_at: expires.ms() }
     }
 
     fn issue(
