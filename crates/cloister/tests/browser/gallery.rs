@@ -136,6 +136,7 @@ async fn every_page_at(width: u32, height: u32, phone: bool) {
     for (name, path) in [
         ("approvals", "/approvals"),
         ("grants", "/grants"),
+        ("agents", "/agents"),
         ("start", "/start"),
         ("people", "/people"),
         ("person", "/people/owner"),

@@ -87,6 +87,7 @@ async fn no_page_shows_a_sentence_that_nobody_translated() {
     speaks_russian(&page, "a reload", &mut forgotten).await;
     for path in [
         "/grants",
+        "/agents",
         "/start",
         "/people",
         "/people/owner",

@@ -185,7 +185,7 @@ fn new_agent(to: Language) -> Markup {
         h2 { (say!(to, "Another one")) }
         form.stack method="post" action="/agents" {
             label { (say!(to, "Its name"))
-                input name="name" required maxlength="40" autocomplete="off" placeholder="Nora";
+                input name="name" required maxlength="40" autocomplete="off" placeholder=(say!(to, "Nora"));
             }
             label { (say!(to, "What it is there for"))
                 textarea name="manner" rows="3" maxlength="7500" {}
