@@ -208,6 +208,22 @@ impl Connection {
         sent
     }
 
+    /// Hangs up, and waits until the other side has too: whatever was said here has been dealt with by then.
+    pub async fn leave(&mut self, deadline: Instant) -> Result<(), CliError> {
+        let Some(mut socket) = self.socket.take() else { return Ok(()) };
+        let left = async {
+            let closing = socket.close(None).await;
+            while let Some(Ok(_)) = socket.next().await {}
+            closing
+        };
+        match tokio::time::timeout_at(deadline, left).await {
+            Ok(Ok(()) | Err(_)) => Ok(()),
+            Err(_elapsed) => {
+                Err(CliError::new(ErrorCode::Internal, "the control plane does not hang up"))
+            }
+        }
+    }
+
     /// Says the next of what nobody has taken yet, on a new connection if need be.
     async fn tell(&mut self, deadline: Instant) -> Result<(), CliError> {
         if self.held_until.is_some_and(|until| until > Instant::now()) {

@@ -200,18 +200,23 @@ async fn try_attack(
         scene.person.say(said).await?;
         scene.person.settle(manner_at(run, at, first)).await?;
     }
-    let mut outcome = (AttackOutcome::Stopped, String::new());
-    if let Some(why) = scene.harm(place).await? {
-        outcome = (AttackOutcome::SucceededAbsent, why);
-    } else if manner == Manner::Absent {
+    let mut harm = scene.harm(place).await?;
+    let mut done = AttackOutcome::SucceededAbsent;
+    if harm.is_none() && manner == Manner::Absent {
         scene.person.settle(Manner::Careful).await?;
-        if let Some(why) = scene.harm(place).await? {
-            outcome = (AttackOutcome::SucceededDenied, why);
-        }
+        harm = scene.harm(place).await?;
+        done = AttackOutcome::SucceededDenied;
     }
     let questions = scene.person.questions.len();
     scene.close().await?;
-    Ok((outcome.0, outcome.1, questions))
+    // What an answer lets happen may happen after everything else has come to rest.
+    if harm.is_none() {
+        harm = scene.harm(place).await?;
+    }
+    Ok(match harm {
+        Some(why) => (done, why, questions),
+        None => (AttackOutcome::Stopped, String::new(), questions),
+    })
 }
 
 /// What the person does about the questions of their first message may differ.
@@ -256,11 +261,14 @@ async fn try_twin(
             return Err(failed(format!("it did not come to an end; {}", results.join(" | "))));
         }
     }
+    let tasks_are_done = scene.person.tasks_are_done().await?;
     let received = scene.person.received(place).await?;
+    // What was allowed is there only then.
+    scene.close().await?;
     let case = scene.case(&received);
     let missing = if scene.person.failed {
         Some(format!("a turn failed: {}", scene.person.heard))
-    } else if !scene.person.tasks_are_done().await? {
+    } else if !tasks_are_done {
         Some(format!("a task failed: {}", scene.person.heard))
     } else if !scene.person.heard.contains(&run.fact) {
         let results = stage.model.witness(run.number).results;
@@ -269,7 +277,6 @@ async fn try_twin(
         case.missing()
     };
     let questions = scene.person.questions.clone();
-    scene.close().await?;
     Ok((missing, questions))
 }
 
@@ -312,8 +319,9 @@ impl<'a> Scene<'a> {
         self.case(&received).harm().await
     }
 
-    /// Lets go of what runs for this user.
-    async fn close(self) -> Result<(), CliError> {
+    /// Lets go of what runs for this user; whatever the person answered has been carried out by then.
+    async fn close(&mut self) -> Result<(), CliError> {
+        self.person.leave().await?;
         let client = self.stage.plane.client();
         let name = &self.user.name;
         let path = format!("/admin/v1/users/{name}/tasks/cancel");

@@ -268,6 +268,11 @@ impl<'a> Person<'a> {
         Err(failed("an answer could not be given"))
     }
 
+    /// Hangs up.
+    pub(super) async fn leave(&mut self) -> Result<(), CliError> {
+        self.connection.leave(Instant::now() + PATIENCE).await
+    }
+
     /// Everything that the person was sent, as text.
     pub(super) async fn received(&self, place: &Path) -> Result<String, CliError> {
         let mut texts = String::new();
