@@ -342,6 +342,7 @@ impl Call<'_> {
             took,
             usage: settled.usage,
             cost: if model.is_own() { 0 } else { settled.cost },
+            cached_tokens: settled.cached_tokens,
         });
         self.metrics.tokens_used(self.who.user, settled.usage);
         tracing::info!(
@@ -352,6 +353,7 @@ impl Call<'_> {
             model = model.name,
             status,
             prompt_tokens = settled.usage.prompt_tokens,
+            cached_tokens = settled.cached_tokens,
             completion_tokens = settled.usage.completion_tokens,
             cost = settled.cost,
             ms = took.as_secs_f64() * 1e3,

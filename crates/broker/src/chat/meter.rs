@@ -125,6 +125,8 @@ impl Lease {
         let settlement = Settlement {
             usage: usage.unwrap_or_default(),
             cost: usage.map_or(0, |usage| self.cost_of(usage)),
+            // No more was kept than there is.
+            cached_tokens: usage.map_or(0, |usage| progress.cached_tokens.min(usage.prompt_tokens)),
         };
         let result = match usage {
             Some(_) => books.settle(self.reservation, settlement).await,

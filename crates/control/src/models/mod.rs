@@ -8,6 +8,8 @@ mod keys;
 pub(crate) mod own;
 mod presets;
 
+use std::ops::RangeInclusive;
+
 use cloister_protocol::admin::{Key, KindView, ModelView, NewModel, TestedModel};
 use cloister_protocol::{
     ChatId, Level, ModelFacts, ModelProfile, ModelSettings, ToolForm, WorkKind, WorkspaceId,
@@ -29,6 +31,12 @@ const ENDPOINT: &str = "/chat/completions";
 /// Models with fewer parameters, or a smaller window, are small.
 const SMALL_PARAMETERS: u64 = 4_000_000_000;
 const SMALL_WINDOW: u32 = 8_192;
+/// Over how many days it is said how much of what a model was shown its provider had kept.
+const CACHE_DAYS: u32 = 30;
+/// How long an operator may let a model wait with its first word, and be silent in an answer: a coordinator that says
+/// nothing at all for longer is taken for dead.
+const FIRST_BYTE_SECONDS: RangeInclusive<u32> = 1..=3_600;
+const IDLE_SECONDS: RangeInclusive<u32> = 1..=600;
 
 /// A model that was connected.
 #[derive(Debug)]
@@ -250,6 +258,9 @@ impl Models {
             }
         }
         let offered = models.offered().await?.iter().any(|other| other.name == model.name);
+        let since = self.control.store().clock.days_ago(CACHE_DAYS);
+        let (prompt_tokens, cached_tokens) =
+            self.control.store().tasks().kept_of_prompts(&model.name, &since).await?;
         Ok(ModelView {
             key: model.key.to_string(),
             prompt_usd: per_million(model.prompt_price),
@@ -263,6 +274,8 @@ impl Models {
             offered,
             profile: model.profile,
             settings: model.settings,
+            prompt_tokens,
+            cached_tokens,
         })
     }
 }

@@ -266,6 +266,11 @@ pub struct ModelView {
     pub profile: ModelProfile,
     #[serde(default)]
     pub settings: ModelSettings,
+    /// What it was shown in the last 30 days, and how much of that its provider says it had kept of an earlier prompt.
+    #[serde(default)]
+    pub prompt_tokens: u64,
+    #[serde(default)]
+    pub cached_tokens: u64,
 }
 
 /// A model that was tried.
@@ -326,6 +331,9 @@ pub struct UsageView {
     pub model: String,
     pub calls: u64,
     pub prompt_tokens: u64,
+    /// Of these, what the provider says it had kept of an earlier prompt.
+    #[serde(default)]
+    pub cached_tokens: u64,
     pub completion_tokens: u64,
     pub usd: f64,
 }

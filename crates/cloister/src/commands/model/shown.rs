@@ -34,12 +34,22 @@ pub(super) fn shown(model: &ModelView) -> String {
     if let Some(tokens) = settings.window_tokens {
         lines.push(line("window, as set", &format!("{tokens} tokens")));
     }
+    if let Some(kept) = kept(model) {
+        lines.push(line("kept", &kept));
+    }
     if model.profile.is_empty() {
         lines.push(format!("It was never tried. Try it: cloister model test {}", model.name));
     } else {
         lines.push(found_out(&model.profile));
     }
     lines.join("\n")
+}
+
+/// How much of what it was shown its provider had kept of an earlier prompt, where it says so.
+fn kept(model: &ModelView) -> Option<String> {
+    let (all, kept) = (model.prompt_tokens, model.cached_tokens);
+    let percent = kept.saturating_mul(100).checked_div(all).filter(|_| kept > 0)?;
+    Some(format!("{percent} % of {all} prompt tokens in 30 days were not read anew"))
 }
 
 /// What was found out, a line for each thing.
