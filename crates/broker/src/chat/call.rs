@@ -179,6 +179,14 @@ async fn say_waiting(
     std::future::pending().await
 }
 
+/// Comes when a call has taken too long and nothing of an answer was heard: one that goes on has limits of its own.
+async fn out_of_time(until: Instant, reached: &AtomicU8) {
+    sleep_until(until).await;
+    if reached.load(Ordering::Relaxed) >= HEARD {
+        std::future::pending::<()>().await;
+    }
+}
+
 pub(crate) struct Call<'a> {
     pub(crate) books: &'a Books,
     pub(crate) upstream: &'a Upstream,
@@ -191,6 +199,8 @@ pub(crate) struct Call<'a> {
     pub(crate) sink: Sink,
     /// How often a model was asked.
     pub(crate) attempts: u32,
+    /// When all attempts together must have begun to answer.
+    pub(crate) until: Instant,
 }
 
 impl Call<'_> {
@@ -207,7 +217,6 @@ impl Call<'_> {
     }
 
     async fn walk(&mut self) -> Result<(), Refusal> {
-        let deadline = Instant::now() + self.upstream.options().total;
         let chain = self
             .books
             .chain_for(
@@ -234,7 +243,7 @@ impl Call<'_> {
         for (place, model) in chain.iter().enumerate() {
             let is_last = place + 1 == chain.len();
             self.request = pictures.for_model(model);
-            match self.try_model(model, is_last, deadline).await? {
+            match self.try_model(model, is_last).await? {
                 Some(failure) => {
                     tracing::warn!(
                         workspace = %self.who.workspace,
@@ -251,7 +260,7 @@ impl Call<'_> {
         }
         for (model, request) in without {
             self.request = request;
-            if self.try_model(model, true, deadline).await?.is_none() {
+            if self.try_model(model, true).await?.is_none() {
                 return Ok(());
             }
         }
@@ -264,14 +273,13 @@ impl Call<'_> {
         &mut self,
         model: &Model,
         is_last: bool,
-        deadline: Instant,
     ) -> Result<Option<Failure>, Refusal> {
         let mut attempts = 0;
         let waits = self.upstream.options();
         let mut backoff = Backoff::between(waits.backoff, waits.backoff_max);
         loop {
             attempts += 1;
-            let failure = match self.try_once(model, deadline).await? {
+            let failure = match self.try_once(model).await? {
                 AttemptEnded::Answered | AttemptEnded::Gone => return Ok(None),
                 AttemptEnded::Failed(failure) => failure,
             };
@@ -289,7 +297,7 @@ impl Call<'_> {
             }
             let asked = failure.retry_after().unwrap_or_default().min(options.retry_after_max);
             let again_at = Instant::now() + backoff.pause().max(asked);
-            if again_at >= deadline {
+            if again_at >= self.until {
                 return Ok(Some(failure));
             }
             tokio::select! {
@@ -299,11 +307,7 @@ impl Call<'_> {
         }
     }
 
-    async fn try_once(
-        &mut self,
-        model: &Model,
-        deadline: Instant,
-    ) -> Result<AttemptEnded, Refusal> {
+    async fn try_once(&mut self, model: &Model) -> Result<AttemptEnded, Refusal> {
         let lease =
             Lease::take(self.books, self.metrics, self.who, self.level, model, &self.request)
                 .await?;
@@ -313,15 +317,26 @@ impl Call<'_> {
         let reader = self.sink.pieces.clone();
         self.sink.begin_attempt();
         self.attempts += 1;
-        let waiting = say_waiting(reader.clone(), self.attempts, Arc::clone(&self.sink.reached));
+        let reached = Arc::clone(&self.sink.reached);
+        let waiting = say_waiting(reader.clone(), self.attempts, Arc::clone(&reached));
+        let total = self.upstream.options().total;
+        let given = total.max(self.upstream.first_word(model));
+        if given > total {
+            // The operator's word on this model goes before what all calls have.
+            self.until = self.until.max(started + given);
+        }
         let ended = tokio::select! {
             ended = self.upstream.attempt(model, self.level, worded.body, &mut attempt, &mut self.sink) => ended,
             () = reader.closed() => AttemptEnded::Gone,
-            () = sleep_until(deadline) => AttemptEnded::Failed(Failure::OutOfTime(self.upstream.options().total)),
+            () = out_of_time(self.until, &reached) => AttemptEnded::Failed(Failure::OutOfTime(given)),
             never = waiting => match never {},
         };
         let took = started.elapsed();
         drop(reader);
+        if attempt.began_after.is_some() {
+            // What an answer took that made progress is not the next attempt's to make up for.
+            self.until = self.until.max(Instant::now() + given);
+        }
         if matches!(ended, AttemptEnded::Answered) {
             self.sink.end();
         }

@@ -207,10 +207,21 @@ impl Progress {
             self.finished |= choice.finish_reason.is_some_and(|reason| reason.get() != "\"\"");
             let Some(delta) = &choice.delta else { continue };
             let parts = [delta.content, delta.reasoning, delta.reasoning_content, delta.tool_calls];
-            let bytes: usize = parts.iter().flatten().map(|part| part.get().len()).sum();
+            let said = parts.iter().flatten().map(|part| part.get());
+            let bytes: usize = said.filter(|part| !says_nothing(part)).map(str::len).sum();
             self.content_bytes = self.content_bytes.saturating_add(bytes as u64);
             self.pieces = self.pieces.saturating_add(1);
         }
+    }
+
+    /// There are words, thoughts or calls, or it ended without: a role alone and what keeps a connection open begin nothing.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.content_bytes > 0 || self.finished
+    }
+
+    /// How many bytes of words, thoughts and calls have come: it grows as long as an answer makes progress.
+    pub(crate) fn content_bytes(&self) -> u64 {
+        self.content_bytes
     }
 
     pub(crate) fn pieces(&self) -> u64 {
@@ -221,6 +232,11 @@ impl Progress {
     pub(crate) fn completion_tokens_estimate(&self) -> u64 {
         self.content_bytes.div_ceil(3).max(self.pieces)
     }
+}
+
+/// Words that are none, as some servers send them with the role.
+fn says_nothing(part: &str) -> bool {
+    matches!(part, "\"\"" | "[]")
 }
 
 /// The payload of each `data:` line that is one of an answer: what some servers send to keep a connection open is not.

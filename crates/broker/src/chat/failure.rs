@@ -31,6 +31,8 @@ pub(crate) enum Failure {
     Status { code: u16, retry_after: Option<Duration>, said: ProviderSaid },
     #[error("the whole call took longer than {}", seconds(.0))]
     OutOfTime(Duration),
+    #[error("its answer went on without an end")]
+    Endless,
     #[error("it reported an error{said}")]
     Reported { said: ProviderSaid },
     #[error("its answer was cut off")]
@@ -81,6 +83,7 @@ impl Failure {
             | Self::Status { .. }
             | Self::Malformed(_)
             | Self::OutOfTime(_)
+            | Self::Endless
             | Self::Empty => Next::Other,
         }
     }
@@ -99,7 +102,7 @@ impl Failure {
     }
 
     fn is_late(&self) -> bool {
-        matches!(self, Self::FirstByte(_) | Self::Idle(_) | Self::OutOfTime(_))
+        matches!(self, Self::FirstByte(_) | Self::Idle(_) | Self::OutOfTime(_) | Self::Endless)
     }
 
     /// The provider did not take the pictures of a request.
@@ -149,7 +152,7 @@ impl Failure {
             Self::Lost => "lost",
             Self::FirstByte(_) => "timeout_first_byte",
             Self::Idle(_) => "timeout_idle",
-            Self::OutOfTime(_) => "timeout_total",
+            Self::OutOfTime(_) | Self::Endless => "timeout_total",
             Self::Status { .. } => "refused_by_provider",
             Self::Reported { .. } => "error_in_stream",
             Self::Cut => "cut",

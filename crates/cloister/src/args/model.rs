@@ -41,6 +41,8 @@ pub(crate) enum ModelSetting {
     Temperature,
     Effort,
     Window,
+    FirstByte,
+    Idle,
     MaxOutput,
     Prices,
 }
@@ -121,6 +123,12 @@ pub(crate) struct AddModel {
     /// How much fits into a request and its answer, where it can't be found out
     #[arg(long, value_name = "TOKENS")]
     pub(crate) window: Option<u32>,
+    /// How long its first word is waited for, where what is usual for its kind is not right
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) first_byte: Option<u32>,
+    /// How long it may be silent in the middle of an answer
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) idle: Option<u32>,
     /// How freely it chooses its words: from 0 to 2
     #[arg(long, value_name = "NUMBER")]
     pub(crate) temperature: Option<f64>,
@@ -164,6 +172,12 @@ pub(crate) struct SetModel {
     /// How much fits into a request and its answer
     #[arg(long, value_name = "TOKENS", group = "change")]
     pub(crate) window: Option<u32>,
+    /// How long its first word is waited for
+    #[arg(long, value_name = "SECONDS", group = "change")]
+    pub(crate) first_byte: Option<u32>,
+    /// How long it may be silent in the middle of an answer
+    #[arg(long, value_name = "SECONDS", group = "change")]
+    pub(crate) idle: Option<u32>,
     /// The longest answer
     #[arg(long, value_name = "TOKENS", group = "change")]
     pub(crate) max_output: Option<u32>,

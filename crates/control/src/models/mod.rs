@@ -365,6 +365,11 @@ fn sane_settings(
     if settings.temperature.is_some_and(|degrees| !(0.0..=2.0).contains(&degrees)) {
         return Err(ModelRefusal::NoTemperature);
     }
+    let first = settings.first_byte_seconds.is_none_or(|time| FIRST_BYTE_SECONDS.contains(&time));
+    let idle = settings.idle_seconds.is_none_or(|time| IDLE_SECONDS.contains(&time));
+    if !first || !idle {
+        return Err(ModelRefusal::NoTime);
+    }
     Ok(())
 }
 

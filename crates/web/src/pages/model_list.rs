@@ -25,6 +25,10 @@ pub(super) struct TypedSettings {
     temperature: String,
     effort: String,
     window: String,
+    #[serde(default)]
+    first_byte: String,
+    #[serde(default)]
+    idle: String,
     max_output: String,
     prompt_usd: String,
     completion_usd: String,
@@ -108,6 +112,8 @@ impl TypedSettings {
             temperature: number(to, &self.temperature)?,
             effort: EFFORTS.into_iter().find(|effort| effort.as_str() == self.effort),
             window_tokens: number(to, &self.window)?,
+            first_byte_seconds: number(to, &self.first_byte)?,
+            idle_seconds: number(to, &self.idle)?,
             max_output_tokens: number(to, &self.max_output)?,
             prompt_usd: number(to, &self.prompt_usd)?,
             completion_usd: number(to, &self.completion_usd)?,
@@ -118,6 +124,8 @@ impl TypedSettings {
             (change.temperature.is_none(), ModelSetting::Temperature),
             (change.effort.is_none(), ModelSetting::Effort),
             (change.window_tokens.is_none(), ModelSetting::Window),
+            (change.first_byte_seconds.is_none(), ModelSetting::FirstByte),
+            (change.idle_seconds.is_none(), ModelSetting::Idle),
             (change.max_output_tokens.is_none(), ModelSetting::MaxOutput),
             (both_prices, ModelSetting::Prices),
         ];
@@ -258,6 +266,8 @@ fn settings(to: Language, model: &ModelView, action: &str) -> Markup {
                 }
             } }
             (field("window", say!(to, "Window, in tokens"), said.window_tokens.map(|n| n.to_string())))
+            (field("first_byte", say!(to, "Seconds until its first word, at most"), said.first_byte_seconds.map(|n| n.to_string())))
+            (field("idle", say!(to, "Seconds of silence in an answer, at most"), said.idle_seconds.map(|n| n.to_string())))
             (field("max_output", say!(to, "Longest answer, in tokens"), Some(model.max_output_tokens.to_string())))
             (field("prompt_usd", say!(to, "Dollars per million tokens in"), Some(model.prompt_usd.to_string())))
             (field("completion_usd", say!(to, "Dollars per million tokens out"), Some(model.completion_usd.to_string())))

@@ -34,6 +34,12 @@ pub(super) fn shown(model: &ModelView) -> String {
     if let Some(tokens) = settings.window_tokens {
         lines.push(line("window, as set", &format!("{tokens} tokens")));
     }
+    if let Some(seconds) = settings.first_byte_seconds {
+        lines.push(line("waited for", &format!("{seconds} s for its first word")));
+    }
+    if let Some(seconds) = settings.idle_seconds {
+        lines.push(line("may be silent", &format!("{seconds} s in the middle of an answer")));
+    }
     if let Some(kept) = kept(model) {
         lines.push(line("kept", &kept));
     }
