@@ -6,6 +6,7 @@
 
 mod job;
 mod prompt;
+mod telling;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -4,7 +4,7 @@ use cloister_protocol::link::{
     Asked, Call, CallStatus, Claim, Downlink, Finish, Outcome, Reply, Request, Start, Step,
     TaskReport, Uplink,
 };
-use cloister_protocol::{Answer, ModelFacts, TaskId, TaskState, Update};
+use cloister_protocol::{Answer, ModelDoing, ModelFacts, TaskId, TaskState, Update};
 use serde_json::{Value, json};
 use tokio::process::Child;
 use tokio::time::{Instant, timeout};
@@ -166,6 +166,40 @@ async fn every_step_is_journaled_before_it_takes_effect() {
     assert_eq!((finish.ok, finish.result.as_str()), (true, "Done."));
     assert_eq!(finish.usage.prompt_tokens, 20);
 }
+
+/// A3: whoever looks at a task sees that its model is at it, though nothing of its answer can be shown.
+#[tokio::test]
+async fn what_the_model_of_a_task_is_at_is_told() {
+    let mut attempt = Attempt::begin(task()).await;
+    let mut call = attempt.door.model().await;
+    call.begin().await;
+    call.event(&json!({"cloister": "waiting", "attempt": 1, "doing": "reads"})).await;
+    call.event(&json!({"cloister": "waiting", "attempt": 2, "doing": "reads"})).await;
+    let delta = |delta: Value| json!({"choices": [{"index": 0, "delta": delta}]});
+    for _ in 0..3 {
+        call.event(&delta(json!({"reasoning_content": "hm "}))).await;
+    }
+    call.text("Done.").await;
+    call.text(" All of it.").await;
+    call.end().await;
+    let finish = attempt.finish().await;
+    assert_eq!(finish.result, "Done. All of it.");
+    let at: Vec<_> = attempt
+        .others
+        .iter()
+        .filter_map(|frame| match frame {
+            Uplink::Update(Update::Progress { doing, attempt, .. }) => Some((*doing, *attempt)),
+            _ => None,
+        })
+        .collect();
+    let (reads, thinks, writes) = (ModelDoing::Reads, ModelDoing::Thinks, ModelDoing::Writes);
+    let again = Some(2);
+    assert_eq!(
+        at,
+        [(Some(reads), None), (Some(reads), again), (Some(thinks), again), (Some(writes), again)]
+    );
+}
+
 
 #[tokio::test]
 async fn programs_run_with_their_output_exit_code_and_limits() {
