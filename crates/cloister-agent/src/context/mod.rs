@@ -18,6 +18,7 @@ use crate::model::{ChatMessage, Content, Part};
 use crate::text;
 
 pub(crate) use files::memory;
+pub(crate) use past::{note, words};
 pub(crate) use window::{Backlog, Room, backlog};
 
 const PROMPT: &str = "You are the coordinator: the part of a private agent that talks with the person. \
