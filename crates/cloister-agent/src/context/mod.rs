@@ -63,6 +63,8 @@ pub(crate) struct Loaded {
     pub(crate) usage: Usage,
     /// What else the person must be told, and the number of the last of it.
     pub(crate) notices: (i64, Vec<String>),
+    /// Not all that was said in this chat is shown.
+    pub(crate) left_out: bool,
     /// Older turns no longer fit: the summary wants renewing, for so much room.
     pub(crate) overflow: Option<Room>,
 }
@@ -97,6 +99,7 @@ pub(crate) fn load(
             "\n\n{unseen} earlier turns of this chat are not shown here; `look_back` finds them."
         ));
     }
+    let left_out = window.summary.is_some() || window.unseen > 0;
     let mut messages = vec![ChatMessage::system(system)];
     messages.extend(window.past.before(current(workspace, &trigger.cause, asked, &now)));
     Ok(Loaded {
@@ -105,6 +108,7 @@ pub(crate) fn load(
         steps: db.steps(seq)?,
         usage: db.usage(seq)?,
         notices: db.notices()?,
+        left_out,
         overflow: window.overflow.then_some(room),
     })
 }

@@ -134,6 +134,7 @@ pub(crate) async fn run(
         cut: false,
         plain: false,
         shrunk: 0,
+        left_out: false,
         steps: 0,
         signals,
         desk,
@@ -192,6 +193,8 @@ struct Running {
     plain: bool,
     /// How often the model was shown less because it was too much.
     shrunk: u32,
+    /// Not all that was said in this chat is shown to the model.
+    left_out: bool,
     /// How many steps are journaled.
     steps: usize,
     signals: watch::Receiver<Signal>,
@@ -201,6 +204,7 @@ impl Running {
     async fn answer(mut self, loaded: Loaded) -> Result<EndedTurn, LinkError> {
         let mut ledger = Ledger::new(loaded.steps);
         self.base = loaded.messages;
+        self.left_out = loaded.left_out;
         self.usage = loaded.usage;
         if self.job.resumed {
             self.show_again(&ledger).await?;
@@ -370,11 +374,18 @@ impl Running {
         static ALL: OnceLock<Value> = OnceLock::new();
         static BLIND: OnceLock<Value> = OnceLock::new();
         static SMALL: OnceLock<Value> = OnceLock::new();
+        static SMALL_IN_PART: OnceLock<Value> = OnceLock::new();
         let model = self.job.trigger.model;
         let schemas =
             || tools::schemas(tools::COORDINATOR.iter().filter(|tool| tools::is_for(tool, model)));
         Some(match model {
-            ModelFacts { small: true, .. } => SMALL.get_or_init(tools::small::for_coordinator),
+            // What it is told to look for it must be able to find.
+            ModelFacts { small: true, .. } if self.left_out => {
+                SMALL_IN_PART.get_or_init(|| tools::small::for_coordinator(true))
+            }
+            ModelFacts { small: true, .. } => {
+                SMALL.get_or_init(|| tools::small::for_coordinator(false))
+            }
             ModelFacts { vision: Some(false), .. } => BLIND.get_or_init(schemas),
             ModelFacts { .. } => ALL.get_or_init(schemas),
         })
@@ -475,6 +486,7 @@ impl Work for Running {
                     self.shrunk += 1;
                     if let Some(shorter) = context::without_half(&self.base) {
                         self.base = shorter;
+                        self.left_out = true;
                     }
                 }
                 other => return other,
