@@ -44,8 +44,12 @@ impl Attempt {
         Self::begin_at(Door::open(), start).await
     }
 
-    async fn begin_at(mut door: Door, start: Start) -> Self {
+    async fn begin_at(door: Door, start: Start) -> Self {
         let agent = door.executor();
+        Self::begin_by(door, agent, start).await
+    }
+
+    async fn begin_by(mut door: Door, agent: Child, start: Start) -> Self {
         let link = door.link().await;
         let ledger = start.ledger.clone();
         link.send(Downlink::Start(start)).await;
@@ -200,6 +204,27 @@ async fn what_the_model_of_a_task_is_at_is_told() {
     );
 }
 
+/// What a model is told is there is there, and it is offered no tool that can't work.
+#[tokio::test]
+async fn a_model_is_told_of_the_programs_that_there_are() {
+    let door = Door::open();
+    let programs = door.dir.path().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    for name in ["bash", "git", "curl"] {
+        std::os::unix::fs::symlink(format!("/usr/bin/{name}"), programs.join(name)).unwrap();
+    }
+    let agent = door.executor_with(&programs);
+    let mut attempt = Attempt::begin_by(door, agent, task()).await;
+    let call = attempt.door.model().await;
+    let shown = call.shown();
+    assert!(shown.contains("Programs that are there: bash, git."), "{shown}");
+    assert!(shown.contains("Not installed: python3, gcc, node."), "{shown}");
+    assert!(shown.contains("use curl, git as usual"), "{shown}");
+    let tools = call.body["tools"].to_string();
+    assert!(tools.contains("\"bash\"") && !tools.contains("\"python\""), "{tools}");
+    call.say("Done.").await;
+    assert!(attempt.finish().await.ok);
+}
 
 #[tokio::test]
 async fn programs_run_with_their_output_exit_code_and_limits() {

@@ -293,6 +293,15 @@ async fn hosts_are_told_to_an_agent_only_where_nobody_else_reads_along() {
     assert!(private.lasting.contains("You talk with ada"), "{private:?}");
     assert!(private.lasting.contains("There is no web search here"), "{private:?}");
     assert!(private.now.contains("Written by ada."), "{private:?}");
+    assert!(private.now.contains("web page or in a terminal"), "{private:?}");
+    let mut row = world.stored((world.ada.workspace, C1), &world.ada, "again", None).await;
+    for (id, told) in
+        [("web-1f", "formulas ($…$"), ("term-1f", "in a terminal: Markdown is shown as")]
+    {
+        row.external_id = format!("W1:C1:{id}");
+        let scene = world.control.cells().scene_of_turn(&row).await.unwrap();
+        assert!(scene.now.contains(told) && !scene.lasting.contains("read you"), "{id}: {scene:?}");
+    }
     let shared = scene(&world.club).await;
     assert!(!shared.lasting.contains("forge.example"), "{shared:?}");
     assert!(shared.lasting.contains("Several people write here"), "{shared:?}");
