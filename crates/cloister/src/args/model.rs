@@ -57,7 +57,11 @@ pub(crate) enum Model {
     /// Show a model: where it is, what it costs, and what was found out by trying it
     Show { name: String },
     /// Where models are: addresses with a name, where their keys are got, and what runs on this machine
-    Presets,
+    Presets {
+        /// Ask every server of this machine which models it has, at whichever port
+        #[arg(long)]
+        all_ports: bool,
+    },
     /// Connect an OpenAI-compatible model: it is tried, and kept only if it answers
     Add(AddModel),
     /// Change what is said of a model; what is not named stays

@@ -45,8 +45,9 @@ pub(super) async fn run(context: Context, command: Model) -> Result<(), CliError
             let model: ModelView = client.get(&format!("/admin/v1/models/{name}")).await?;
             context.output.result(&model, || shown(&model))
         }
-        Model::Presets => {
-            let places: Vec<PresetView> = client.get("/admin/v1/presets").await?;
+        Model::Presets { all_ports } => {
+            let path = format!("/admin/v1/presets?all_ports={all_ports}");
+            let places: Vec<PresetView> = client.get(&path).await?;
             context.output.result(&places, || presets(&places))
         }
         Model::Add(add) => {

@@ -5,6 +5,7 @@ mod changing;
 mod choices;
 mod error;
 mod keys;
+mod listening;
 pub(crate) mod own;
 mod presets;
 
@@ -24,7 +25,7 @@ use crate::ports::Upstream;
 
 pub use error::{ModelError, ModelRefusal};
 pub use own::{Addresses, own_view};
-pub use presets::{PRESETS, Preset, preset};
+pub use presets::{Looked, PRESETS, Preset, preset};
 
 /// What people paste behind the base URL.
 const ENDPOINT: &str = "/chat/completions";

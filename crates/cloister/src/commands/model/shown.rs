@@ -126,7 +126,9 @@ pub(super) fn presets(places: &[PresetView]) -> String {
         .iter()
         .map(|place| {
             let key = if place.local { "no key".to_owned() } else { place.key_url.clone() };
-            vec![place.name.clone(), place.title.clone(), place.base_url.clone(), key]
+            let known = cloister_control::preset(&place.name).is_some();
+            let name = if known { place.name.clone() } else { "-".to_owned() };
+            vec![name, place.title.clone(), place.base_url.clone(), key]
         })
         .collect();
     let mut text = table(&["PRESET", "WHAT", "BASE URL", "KEYS"], &rows);
@@ -135,9 +137,13 @@ pub(super) fn presets(places: &[PresetView]) -> String {
         let ids: Vec<&str> = place.models.iter().map(String::as_str).take(MOST_IDS).collect();
         let more = place.models.len().saturating_sub(MOST_IDS);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let (name, first) = (&place.name, ids.first().copied().unwrap_or_default());
+        let first = ids.first().copied().unwrap_or_default();
+        let place_of = match cloister_control::preset(&place.name) {
+            Some(preset) => format!("--preset {}", preset.name),
+            None => format!("--base-url {}", place.base_url),
+        };
         text.push_str(&format!(
-            "\n{} runs: {}{more}. Connect one: cloister model add NAME --preset {name} --model {first}",
+            "\n{} runs: {}{more}. Connect one: cloister model add NAME {place_of} --model {first}",
             place.title,
             ids.join(", "),
         ));
