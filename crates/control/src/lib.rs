@@ -67,7 +67,7 @@ pub use inbox::{Download, Inbox, InboxError, InboxRefusal, IncomingMessage, Rece
 pub use limits::{Permit, TooMuch};
 pub use metrics::{ANSWERED, CONTENT_TYPE, GONE, LoggedLine, Metrics, ModelCall, RecentError};
 pub use models::{
-    Addresses, Looked, ModelError, ModelRefusal, Models, PRESETS, Preset, base_url,
+    Addresses, Looked, ModelError, ModelRefusal, Models, PRESETS, Preset, Unanswered, base_url,
     own_view, preset,
 };
 pub use options::{

@@ -9,10 +9,10 @@ use axum::http::StatusCode;
 use bytes::{Bytes, BytesMut};
 use cloister_control::books::{Model, ModelSeen};
 use cloister_control::ports::Principal;
-use cloister_control::{ANSWERED, Books, GONE, Metrics, ModelCall};
+use cloister_control::{ANSWERED, Books, GONE, Metrics, ModelCall, Unanswered};
 use cloister_kit::Backoff;
 use cloister_policy::engine::Names;
-use cloister_protocol::{ErrorCode, Level, ModelDoing, with_causes};
+use cloister_protocol::{ErrorCode, Language, Level, ModelDoing, with_causes};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -230,10 +230,11 @@ impl Call<'_> {
         let chain: Vec<_> =
             chain.iter().filter(|model| self.allowed.has(&model.name)).cloned().collect();
         if there_are_models && chain.is_empty() {
-            let message = "the context of this chat allows none of the models in use";
+            let to = language_of(self.books, self.who).await;
+            let message = Unanswered::NotAllowed.message(to);
             let fix = match runs_platform(self.books, self.who).await {
-                true => "`cloister context show` says which it allows.",
-                false => "Whoever runs this machine can change that.",
+                true => "`cloister context show` says which it allows.".to_owned(),
+                false => Unanswered::NotAllowed.fix(to),
             };
             return Err(Refusal::new(StatusCode::FORBIDDEN, ErrorCode::Forbidden, message).fix(fix));
         }
@@ -264,7 +265,8 @@ impl Call<'_> {
                 return Ok(());
             }
         }
-        Err(unavailable(&tried, runs_platform(self.books, self.who).await))
+        let to = language_of(self.books, self.who).await;
+        Err(unavailable(&tried, runs_platform(self.books, self.who).await, to))
     }
 
     /// Tries one model as often as makes sense. Returns its last failure, or nothing when the call
@@ -397,6 +399,14 @@ impl Call<'_> {
             );
         }
     }
+}
+
+/// The language of the person behind a call; where that can't be read, the one that everybody is spoken to in.
+pub(super) async fn language_of(books: &Books, who: Principal) -> Language {
+    books.language_of(who.user).await.unwrap_or_else(|error| {
+        tracing::warn!(error = with_causes(&error), user = %who.user, "a language could not be read");
+        Language::default()
+    })
 }
 
 /// Whether the person behind a call can do what only those who run the platform can; where that can't be read they

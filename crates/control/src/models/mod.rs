@@ -8,6 +8,7 @@ mod keys;
 mod listening;
 pub(crate) mod own;
 mod presets;
+mod unanswered;
 
 use std::ops::RangeInclusive;
 
@@ -26,6 +27,7 @@ use crate::ports::Upstream;
 pub use error::{ModelError, ModelRefusal};
 pub use own::{Addresses, own_view};
 pub use presets::{Looked, PRESETS, Preset, preset};
+pub use unanswered::Unanswered;
 
 /// What people paste behind the base URL.
 const ENDPOINT: &str = "/chat/completions";
