@@ -5,7 +5,7 @@ use std::time::Duration;
 use cloister_protocol::link::{
     Asked, Call, CallStatus, Finish, Outcome, Request, Start, Step, Uplink,
 };
-use cloister_protocol::{TaskId, Usage};
+use cloister_protocol::{Phrases, TaskId, Usage};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
@@ -119,7 +119,7 @@ impl Job {
                 None | Some("") => Ok(failed(nothing_said(&ledger))),
                 Some(said) => Ok(finish(true, self.with_output(said.to_owned(), &ledger))),
             },
-            Err(Halt::Looping(looping)) => Ok(failed(looping.to_string())),
+            Err(Halt::Looping(looping)) => Ok(failed(looping.told(&Phrases::default()))),
             Err(Halt::Stopped(Stop::Finished(finish))) => {
                 let result = self.with_output(finish.result.clone(), &ledger);
                 Ok(Finish { usage, result, ..*finish })

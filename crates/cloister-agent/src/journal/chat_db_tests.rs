@@ -1,4 +1,4 @@
-use cloister_protocol::{ChatId, ModelFacts};
+use cloister_protocol::{ChatId, ModelFacts, Phrases};
 
 use super::*;
 
@@ -11,6 +11,7 @@ fn trigger(id: &str) -> Trigger {
         prompt: String::new(),
         model: ModelFacts::default(),
         now: String::new(),
+        phrases: Phrases::default(),
     }
 }
 

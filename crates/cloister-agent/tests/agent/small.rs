@@ -1,7 +1,7 @@
 //! What a small model is given: few tools, one step at a time, and a word when it repeats itself.
 
 use cloister_protocol::link::{CallStatus, Cause, Downlink, Reply, TaskReport, Trigger, Uplink};
-use cloister_protocol::{ChatId, ModelFacts, TaskId, TaskState};
+use cloister_protocol::{ChatId, ModelFacts, Phrases, TaskId, TaskState};
 use serde_json::{Value, json};
 
 use crate::door::Door;
@@ -55,7 +55,16 @@ async fn a_talk_has_two_tools_until_a_task_has_begun() {
         Cause::Message { from: "ann".into(), text: "count".into(), attachments: Vec::new() };
     let (id, chat) = ("m1".parse().unwrap(), ChatId::from_number(1));
     let (prompt, now) = (String::new(), String::new());
-    link.send(Downlink::Trigger(Trigger { id, chat, cause, prompt, model: small(), now })).await;
+    link.send(Downlink::Trigger(Trigger {
+        id,
+        chat,
+        cause,
+        prompt,
+        model: small(),
+        now,
+        phrases: Phrases::default(),
+    }))
+    .await;
     let call = door.model().await;
     assert_eq!(offered(&call.body), ["delegate", "remember"]);
     call.call("", "c", &[("delegate", json!({"instructions": "Count."}))]).await;
@@ -76,7 +85,16 @@ async fn a_talk_has_two_tools_until_a_task_has_begun() {
     let reports = vec![TaskReport { task, title, state, result, not_shown: Vec::new() }];
     let cause = Cause::TasksEnded { reports };
     let (id, prompt, now) = ("m2".parse().unwrap(), String::new(), String::new());
-    link.send(Downlink::Trigger(Trigger { id, chat, cause, prompt, model: small(), now })).await;
+    link.send(Downlink::Trigger(Trigger {
+        id,
+        chat,
+        cause,
+        prompt,
+        model: small(),
+        now,
+        phrases: Phrases::default(),
+    }))
+    .await;
     let frames = link.until(|frame| matches!(frame, Uplink::End(_))).await;
     let Some(Uplink::End(end)) = frames.last() else { unreachable!() };
     assert!(end.text.starts_with("T1 (Count.) is done:") && end.text.ends_with("1 2 3"), "{end:?}");
@@ -104,6 +122,7 @@ async fn a_small_model_can_look_back_where_not_all_is_shown() {
             prompt,
             model: tiny,
             now,
+            phrases: Phrases::default(),
         }))
         .await;
         let call = loop {
@@ -161,7 +180,16 @@ async fn the_list_of_its_tools_is_no_answer() {
     let cause = Cause::Message { from: "ann".into(), text: "hi".into(), attachments: Vec::new() };
     let (id, chat) = ("m1".parse().unwrap(), ChatId::from_number(1));
     let (prompt, now) = (String::new(), String::new());
-    link.send(Downlink::Trigger(Trigger { id, chat, cause, prompt, model: small(), now })).await;
+    link.send(Downlink::Trigger(Trigger {
+        id,
+        chat,
+        cause,
+        prompt,
+        model: small(),
+        now,
+        phrases: Phrases::default(),
+    }))
+    .await;
     door.model().await.say("<tools>\n{\"type\": \"function\", \"function\":").await;
     let again = door.model().await;
     assert_eq!(again.body.get("tools"), None, "it is asked again, without them");

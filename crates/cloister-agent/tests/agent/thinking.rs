@@ -1,7 +1,7 @@
 //! What a person is shown while the model has not said anything yet, and what servers put into a stream besides words.
 
 use cloister_protocol::link::{Cause, Downlink, Trigger, Uplink};
-use cloister_protocol::{ChatId, End, ErrorCode, ModelDoing, ModelFacts, Update};
+use cloister_protocol::{ChatId, End, ErrorCode, ModelDoing, ModelFacts, Phrases, Update};
 use serde_json::{Value, json};
 
 use crate::door::{Door, Link, ModelCall};
@@ -10,7 +10,16 @@ async fn asked(door: &mut Door, link: &mut Link, id: &str) -> ModelCall {
     let cause = Cause::Message { from: "ann".into(), text: "why?".into(), attachments: Vec::new() };
     let (prompt, now, model) = (String::new(), String::new(), ModelFacts::default());
     let (id, chat) = (id.parse().unwrap(), ChatId::from_number(1));
-    link.send(Downlink::Trigger(Trigger { id, chat, cause, prompt, model, now })).await;
+    link.send(Downlink::Trigger(Trigger {
+        id,
+        chat,
+        cause,
+        prompt,
+        model,
+        now,
+        phrases: Phrases::default(),
+    }))
+    .await;
     door.model().await
 }
 

@@ -1,7 +1,7 @@
 //! A model that can't read as much as it is shown is shown less, and nothing goes without a word.
 
 use cloister_protocol::link::{Cause, Downlink, Trigger, Uplink};
-use cloister_protocol::{ChatId, ErrorCode, ModelFacts, TurnId};
+use cloister_protocol::{ChatId, ErrorCode, ModelFacts, Phrases, TurnId};
 use serde_json::json;
 
 use crate::door::{Door, Link, ModelCall};
@@ -12,7 +12,16 @@ async fn asks(link: &mut Link, id: &str) {
         Cause::Message { from: "ann".into(), text: format!("say {id}"), attachments: Vec::new() };
     let (prompt, now, model) = (String::new(), String::new(), ModelFacts::default());
     let (id, chat) = (id.parse().unwrap(), ChatId::from_number(1));
-    link.send(Downlink::Trigger(Trigger { id, chat, cause, prompt, model, now })).await;
+    link.send(Downlink::Trigger(Trigger {
+        id,
+        chat,
+        cause,
+        prompt,
+        model,
+        now,
+        phrases: Phrases::default(),
+    }))
+    .await;
 }
 
 async fn refused(call: ModelCall) -> usize {
