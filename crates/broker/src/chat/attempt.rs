@@ -209,9 +209,10 @@ impl Upstream {
         self.patience.with(model)
     }
 
-    /// How long after the beginning of a call this model may say its first word.
-    pub(super) fn first_word(&self, model: &Model) -> Duration {
-        self.options.connect + self.patience.with(model).first_byte
+    /// How long a call may take until this model begins: what all calls have, or longer if the operator says so of it.
+    pub(super) fn given(&self, model: &Model) -> Duration {
+        let set = model.settings.first_byte_seconds.unwrap_or_default();
+        self.options.total.max(self.options.connect + Duration::from_secs(set.into()))
     }
 
     /// Asks the model and passes what it answers to the sink.

@@ -253,6 +253,10 @@ impl Call<'_> {
                         "a model did not answer"
                     );
                     without.extend(pictures.after(model, &failure).map(|request| (model, request)));
+                    if self.upstream.given(model) > self.upstream.options().total {
+                        // What it was given is not the next one's to make up for.
+                        self.until = Instant::now() + self.upstream.options().total;
+                    }
                     let whose = if model.is_own() { OWN } else { "" };
                     tried.push((format!("{}{whose}", model.name), failure));
                 }
@@ -321,10 +325,8 @@ impl Call<'_> {
         self.attempts += 1;
         let reached = Arc::clone(&self.sink.reached);
         let waiting = say_waiting(reader.clone(), self.attempts, Arc::clone(&reached));
-        let total = self.upstream.options().total;
-        let given = total.max(self.upstream.first_word(model));
-        if given > total {
-            // The operator's word on this model goes before what all calls have.
+        let given = self.upstream.given(model);
+        if given > self.upstream.options().total {
             self.until = self.until.max(started + given);
         }
         let ended = tokio::select! {
