@@ -147,10 +147,8 @@ pub struct ModelChange {
     pub effort: Option<Effort>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_tokens: Option<u32>,
-    /// How long its first word is waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_byte_seconds: Option<u32>,
-    /// How long it may be silent in the middle of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

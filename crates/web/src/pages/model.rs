@@ -38,7 +38,7 @@ pub(super) struct Filled {
 
 /// Which model is connected anew, and whether others are looked for at all ports of this machine.
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct ModelQuery {
     #[serde(default)]
     again: Option<String>,
     #[serde(default)]
@@ -60,7 +60,7 @@ struct ShownModel {
 pub(super) async fn show(
     Extract(state): Extract<State>,
     viewer: Viewer,
-    Query(Asked { again, all_ports }): Query<Asked>,
+    Query(ModelQuery { again, all_ports }): Query<ModelQuery>,
 ) -> Result<Markup, Failure> {
     viewer.require(Section::Model)?;
     let shown = ShownModel { all_ports, ..ShownModel::now(&state, again.as_deref()).await? };
