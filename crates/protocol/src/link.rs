@@ -96,7 +96,7 @@ pub struct Trigger {
     pub now: String,
     /// What the agent itself says, in the language of the person.
     #[serde(default, skip_serializing_if = "Phrases::is_default")]
-    pub phrases: Phrases,
+    pub phrases: Box<Phrases>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

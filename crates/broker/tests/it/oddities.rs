@@ -187,7 +187,8 @@ async fn the_first_word_is_waited_for_whatever_comes_before_it() {
         let (world, _server) =
             patient(8_000, 100, 9_000, slow.delay(Duration::from_millis(400))).await;
         // The pieces of the answer itself come as slowly: only what is before it is looked at.
-        let mut answer = world.open().client.chat(&ask("hi")).await;
+        let door = world.open();
+        let mut answer = door.client.chat(&ask("hi")).await;
         let mut seen = String::new();
         while !seen.contains("hello") && !seen.contains("error") {
             seen.push_str(&answer.piece().await.unwrap());

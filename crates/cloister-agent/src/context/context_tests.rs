@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cloister_protocol::link::{Call, CallStatus, Outcome, Trigger};
-use cloister_protocol::{ChatId, ModelFacts, Phrases, TurnId};
+use cloister_protocol::{ChatId, ModelFacts, TurnId};
 
 use super::*;
 use crate::journal::{Accepted, Ending, Journal, Recorded};
@@ -60,7 +60,7 @@ impl Chat {
                 prompt,
                 model,
                 now: "Monday.".to_owned(),
-                phrases: Phrases::default(),
+                phrases: Box::default(),
             },
         );
         self.on_db(move |db| load(db, &workspace, i64::MAX, &trigger)).await
@@ -84,7 +84,7 @@ fn past_turn(db: &ChatDb, cause: Cause, steps: &[Step], answered: &str) -> rusql
     let id = format!("m{}", NUMBER.fetch_add(1, Ordering::Relaxed)).parse().unwrap();
     let (chat, prompt, model) = (ChatId::from_number(CHAT), String::new(), ModelFacts::default());
     let trigger =
-        Trigger { id, chat, cause, prompt, model, now: String::new(), phrases: Phrases::default() };
+        Trigger { id, chat, cause, prompt, model, now: String::new(), phrases: Box::default() };
     let Accepted::Fresh { seq } = db.accept(&trigger)? else { panic!("it was there already") };
     for (n, step) in steps.iter().enumerate() {
         db.append(seq, &Recorded { n, step: step.clone(), usage: Usage::default() })?;

@@ -1,4 +1,4 @@
-use cloister_protocol::{ChatId, ModelFacts, Phrases};
+use cloister_protocol::{ChatId, ModelFacts};
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn trigger(id: &str) -> Trigger {
         prompt: String::new(),
         model: ModelFacts::default(),
         now: String::new(),
-        phrases: Phrases::default(),
+        phrases: Box::default(),
     }
 }
 

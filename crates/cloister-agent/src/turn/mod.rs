@@ -158,7 +158,7 @@ pub(crate) async fn run(
 pub(crate) fn not_run(trigger: &Trigger, error: &JournalError) -> End {
     log_journal(error);
     let (words, error) =
-        TurnOutcome::no_journal(error).words(&trigger.cause, &[], (&trigger.phrases, ""));
+        TurnOutcome::no_journal(error).words(&trigger.cause, &[], (&*trigger.phrases, ""));
     End {
         turn: TurnId::of_trigger(&trigger.id),
         message: answered_message(trigger),
@@ -264,7 +264,7 @@ impl Running {
             self.keep_as_last(reports::for_person(&reports, &phrases));
         }
         let (words, error) =
-            outcome.words(&cause, &self.taken_over, (&phrases, &self.emitter.whole()));
+            outcome.words(&cause, &self.taken_over, (&*phrases, &self.emitter.whole()));
         if error == Some(ErrorCode::Continued) {
             return Ok(error);
         }

@@ -2,8 +2,8 @@ use cloister_protocol::link::{
     Asked, Cause, Downlink, Reply, Request, TaskReport, Trigger, Uplink,
 };
 use cloister_protocol::{
-    Attachment, ChatId, End, ErrorBody, ErrorCode, MessageId, ModelFacts, Phrases, TaskId,
-    TaskState, TextChunk, TurnId, Update, Usage,
+    Attachment, ChatId, End, ErrorBody, ErrorCode, MessageId, ModelFacts, TaskId, TaskState,
+    TextChunk, TurnId, Update, Usage,
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -20,7 +20,7 @@ fn trigger(id: &str, chat: u32, cause: Cause) -> Downlink {
         prompt,
         model,
         now: String::new(),
-        phrases: Phrases::default(),
+        phrases: Box::default(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Pictures that came long ago, or that a task made: they can be looked at.
 
 use cloister_protocol::link::{CallStatus, Cause, Downlink, Trigger, Uplink};
-use cloister_protocol::{ChatId, ModelFacts, Phrases};
+use cloister_protocol::{ChatId, ModelFacts};
 use serde_json::{Value, json};
 
 use crate::door::Door;
@@ -18,7 +18,7 @@ fn trigger(model: ModelFacts) -> Downlink {
     };
     let (id, chat) = ("m1".parse().unwrap(), ChatId::from_number(1));
     let (prompt, now) = (String::new(), String::new());
-    Downlink::Trigger(Trigger { id, chat, cause, prompt, model, now, phrases: Phrases::default() })
+    Downlink::Trigger(Trigger { id, chat, cause, prompt, model, now, phrases: Box::default() })
 }
 
 fn offers(body: &Value, tool: &str) -> bool {

@@ -1,7 +1,7 @@
 //! What a small model is given: few tools, one step at a time, and a word when it repeats itself.
 
 use cloister_protocol::link::{CallStatus, Cause, Downlink, Reply, TaskReport, Trigger, Uplink};
-use cloister_protocol::{ChatId, ModelFacts, Phrases, TaskId, TaskState};
+use cloister_protocol::{ChatId, ModelFacts, TaskId, TaskState};
 use serde_json::{Value, json};
 
 use crate::door::Door;
@@ -62,7 +62,7 @@ async fn a_talk_has_two_tools_until_a_task_has_begun() {
         prompt,
         model: small(),
         now,
-        phrases: Phrases::default(),
+        phrases: Box::default(),
     }))
     .await;
     let call = door.model().await;
@@ -92,7 +92,7 @@ async fn a_talk_has_two_tools_until_a_task_has_begun() {
         prompt,
         model: small(),
         now,
-        phrases: Phrases::default(),
+        phrases: Box::default(),
     }))
     .await;
     let frames = link.until(|frame| matches!(frame, Uplink::End(_))).await;
@@ -122,7 +122,7 @@ async fn a_small_model_can_look_back_where_not_all_is_shown() {
             prompt,
             model: tiny,
             now,
-            phrases: Phrases::default(),
+            phrases: Box::default(),
         }))
         .await;
         let call = loop {
@@ -187,7 +187,7 @@ async fn the_list_of_its_tools_is_no_answer() {
         prompt,
         model: small(),
         now,
-        phrases: Phrases::default(),
+        phrases: Box::default(),
     }))
     .await;
     door.model().await.say("<tools>\n{\"type\": \"function\", \"function\":").await;

@@ -1,7 +1,7 @@
 //! What a person is shown while the model has not said anything yet, and what servers put into a stream besides words.
 
 use cloister_protocol::link::{Cause, Downlink, Trigger, Uplink};
-use cloister_protocol::{ChatId, End, ErrorCode, ModelDoing, ModelFacts, Phrases, Update};
+use cloister_protocol::{ChatId, End, ErrorCode, ModelDoing, ModelFacts, Update};
 use serde_json::{Value, json};
 
 use crate::door::{Door, Link, ModelCall};
@@ -17,7 +17,7 @@ async fn asked(door: &mut Door, link: &mut Link, id: &str) -> ModelCall {
         prompt,
         model,
         now,
-        phrases: Phrases::default(),
+        phrases: Box::default(),
     }))
     .await;
     door.model().await

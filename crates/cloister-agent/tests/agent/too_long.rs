@@ -1,7 +1,7 @@
 //! A model that can't read as much as it is shown is shown less, and nothing goes without a word.
 
 use cloister_protocol::link::{Cause, Downlink, Trigger, Uplink};
-use cloister_protocol::{ChatId, ErrorCode, ModelFacts, Phrases, TurnId};
+use cloister_protocol::{ChatId, ErrorCode, ModelFacts, TurnId};
 use serde_json::json;
 
 use crate::door::{Door, Link, ModelCall};
@@ -19,7 +19,7 @@ async fn asks(link: &mut Link, id: &str) {
         prompt,
         model,
         now,
-        phrases: Phrases::default(),
+        phrases: Box::default(),
     }))
     .await;
 }

@@ -280,7 +280,7 @@ async fn a_message_does_not_wait_until_a_report_is_told() {
     let model = ModelServer::builder()
         .when(Matcher::last_user_contains("how late"), Reply::text("Late. And it was made."))
         .when(Matcher::last_user_contains("[task report]"), telling);
-    let world = World::with("", model).await;
+    let world = World::with("[cells]\nsecond_message = \"steer\"\n", model).await;
     steps.allow(2);
     let mut client = world.owner().await;
     assert_eq!(client.say("run: echo made-$((1+1))").await.error, None);

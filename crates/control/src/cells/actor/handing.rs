@@ -54,7 +54,7 @@ impl Actor {
         let place = (self.workspace, row.chat);
         let model = self.control.models().facts(place, Level::Coordinator).await?;
         let (trigger, chat, now) = (row.trigger()?, row.chat, scene.now);
-        let phrases = phrases(to);
+        let phrases = Box::new(phrases(to));
         let trigger = Trigger { id: trigger, chat, cause: row.cause, prompt, model, now, phrases };
         let turn = TurnId::of_trigger(&trigger.id);
         self.hand_over_beginning(chat).await?;
