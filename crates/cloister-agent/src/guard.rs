@@ -1,9 +1,9 @@
 //! Stops a model that goes round in circles. Pure.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use cloister_protocol::link::Call;
+use cloister_protocol::{Phrases, filled};
 use serde_json::Value;
 
 use crate::ledger::Ledger;
@@ -29,26 +29,23 @@ pub(crate) struct LoopLimits {
     pub(crate) one_call: bool,
 }
 
-/// Why the loop was stopped, in words for the person.
+/// Why the loop was stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Looping {
     Repeated { call: String },
     TooManySteps { steps: usize },
 }
 
-impl fmt::Display for Looping {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Looping {
+    pub(crate) fn told(&self, phrases: &Phrases) -> String {
         match self {
-            Self::Repeated { call } => write!(
-                f,
-                "I stopped because the same call came {MAX_REPEATS} times without getting anywhere: \
-                 {call}. Tell me how to go on, or ask in another way."
-            ),
-            Self::TooManySteps { steps } => write!(
-                f,
-                "I stopped after asking the model {steps} times without coming to an end. Ask for a \
-                 smaller part of it, or ask in another way."
-            ),
+            Self::Repeated { call } => {
+                let times = MAX_REPEATS.to_string();
+                filled(&phrases.repeated, &[("times", &times), ("call", call)])
+            }
+            Self::TooManySteps { steps } => {
+                filled(&phrases.too_many_steps, &[("steps", &steps.to_string())])
+            }
         }
     }
 }

@@ -61,7 +61,7 @@ pub(crate) async fn build_with(
     refuse_lost_database(&layout)?;
     let store = Store::open_with(&layout.database(), config.store).await?;
     let keys = master::unlock(&store, layout.root(), &config.secrets).await?;
-    let books = Books::new(store.clone(), keys.clone());
+    let books = Books::new(store.clone(), keys.clone()).speaking(config.surfaces.language);
     let witnesses = cloister_broker::witnesses(&config.audit, &books).map_err(no_witnesses)?;
     let audit = AuditParts { options: config.audit.clone(), witnesses };
     let master = master::settings(layout.root());

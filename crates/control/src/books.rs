@@ -3,7 +3,7 @@
 //! doors through the broker.
 
 use cloister_policy::engine::Role;
-use cloister_protocol::{ChatId, Level, UserId, WorkKind, WorkspaceId};
+use cloister_protocol::{ChatId, Language, Level, UserId, WorkKind, WorkspaceId};
 use cloister_store::Store;
 pub use cloister_store::audit::{Entry, Fingerprint};
 pub use cloister_store::egress::Traffic;
@@ -25,12 +25,24 @@ const PLATFORM: &str = "platform";
 pub struct Books {
     store: Store,
     keys: Keyring,
+    /// What somebody is spoken to in of whom nothing is known.
+    language: Language,
 }
 
 impl Books {
     /// `keys`: what secrets are sealed under.
     pub fn new(store: Store, keys: Keyring) -> Self {
-        Self { store, keys }
+        Self { store, keys, language: Language::default() }
+    }
+
+    /// Speaks this language to people of whom it is not known which is theirs.
+    pub fn speaking(self, language: Language) -> Self {
+        Self { language, ..self }
+    }
+
+    /// The language that somebody is spoken to in.
+    pub async fn language_of(&self, user: UserId) -> Result<Language, StoreError> {
+        Ok(self.store.users().language(user).await?.best().unwrap_or(self.language))
     }
 
     /// The models that serve a kind of work of a level in a chat, in the order in which they are tried; never empty.

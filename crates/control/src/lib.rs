@@ -67,7 +67,8 @@ pub use inbox::{Download, Inbox, InboxError, InboxRefusal, IncomingMessage, Rece
 pub use limits::{Permit, TooMuch};
 pub use metrics::{ANSWERED, CONTENT_TYPE, GONE, LoggedLine, Metrics, ModelCall, RecentError};
 pub use models::{
-    Addresses, ModelError, ModelRefusal, Models, PRESETS, Preset, base_url, own_view, preset,
+    Addresses, Looked, ModelError, ModelRefusal, Models, PRESETS, Preset, Unanswered, base_url,
+    own_view, preset,
 };
 pub use options::{
     CellOptions, GateOptions, LimitOptions, SecondMessage, SurfaceOptions, UserOptions,

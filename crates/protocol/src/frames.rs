@@ -228,6 +228,12 @@ pub enum Update {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<TaskId>,
         text: String,
+        /// In place of the sentence: what the model of the task is at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        doing: Option<ModelDoing>,
+        /// How often it has been asked the same by now, where that is more than once.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
     },
     /// Something the person should know: a budget nearly used up, a workspace over its quota.
     Notice { text: String },

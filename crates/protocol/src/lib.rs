@@ -15,6 +15,7 @@ mod language;
 mod level;
 pub mod link;
 mod model;
+mod phrases;
 pub mod schema;
 pub mod surface;
 
@@ -35,3 +36,4 @@ pub use level::{Level, ParseLevelError};
 pub use model::{
     Effort, LimitField, ModelFacts, ModelProfile, ModelSettings, ReasoningForm, ToolForm, UsageForm,
 };
+pub use phrases::{Phrases, filled};

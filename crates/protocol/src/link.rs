@@ -14,6 +14,7 @@ use crate::frames::{
 };
 use crate::ids::{ChatId, MessageId, RequestId, TaskId, TurnId};
 use crate::model::ModelFacts;
+use crate::phrases::Phrases;
 
 /// Where the door is inside every sandbox.
 pub const DOOR_PATH: &str = "/run/cloister/door.sock";
@@ -93,6 +94,9 @@ pub struct Trigger {
     /// What changes from turn to turn: who wrote, when, what else is under way.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub now: String,
+    /// What the agent itself says, in the language of the person.
+    #[serde(default, skip_serializing_if = "Phrases::is_default")]
+    pub phrases: Box<Phrases>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -149,6 +149,12 @@ pub struct ModelSettings {
     pub effort: Option<Effort>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_tokens: Option<u32>,
+    /// How long its first word is waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_byte_seconds: Option<u32>,
+    /// How long it may be silent in the middle of an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_seconds: Option<u32>,
 }
 
 /// How much a model that reasons is to think.

@@ -94,6 +94,8 @@ impl Reservation {
 pub struct Settlement {
     pub usage: Usage,
     pub cost: i64,
+    /// Prompt tokens that the provider says it had kept and did not read anew.
+    pub cached_tokens: u64,
 }
 
 /// A limit and what is left of it.
@@ -123,6 +125,8 @@ pub struct UsageRow {
     pub calls: u64,
     pub usage: Usage,
     pub cost: i64,
+    /// Prompt tokens that the provider had kept.
+    pub cached_tokens: u64,
 }
 
 /// A model call that is about to be made.
@@ -172,16 +176,18 @@ const RESERVE: &str = concat!(
 
 /// Turns a reservation into usage, and into what its task and those above it have spent; done before, it does nothing.
 const SETTLE: &str = "\
-    INSERT INTO usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost) \
-      SELECT user_id, day, level, model, 1, ?2, ?3, ?4 FROM reservations WHERE id = ?1 AND own = 0 \
+    INSERT INTO usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost, cached_tokens) \
+      SELECT user_id, day, level, model, 1, ?2, ?3, ?4, ?5 FROM reservations WHERE id = ?1 AND own = 0 \
       ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
       prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
-      completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost; \
-    INSERT INTO own_usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost) \
-      SELECT user_id, day, level, model, 1, ?2, ?3, ?4 FROM reservations WHERE id = ?1 AND own <> 0 \
+      completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost, \
+      cached_tokens = cached_tokens + excluded.cached_tokens; \
+    INSERT INTO own_usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost, cached_tokens) \
+      SELECT user_id, day, level, model, 1, ?2, ?3, ?4, ?5 FROM reservations WHERE id = ?1 AND own <> 0 \
       ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
       prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
-      completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost; \
+      completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost, \
+      cached_tokens = cached_tokens + excluded.cached_tokens; \
     WITH RECURSIVE line (id, parent_id) AS ( \
         SELECT t.id, t.parent_id FROM reservations r JOIN tasks t ON t.id = r.task_id \
         WHERE r.id = ?1 AND r.own = 0 \
@@ -294,7 +300,7 @@ impl Tasks {
                 .await
                 .tried("list reservations")?;
         for (id, amount) in &held {
-            let full = Settlement { usage: Usage::default(), cost: *amount };
+            let full = Settlement { usage: Usage::default(), cost: *amount, cached_tokens: 0 };
             settling(*id, full).execute(&mut *tx).await.tried("settle a call")?;
         }
         tx.commit().await.tried("settle the reservations of an earlier run")?;
@@ -324,7 +330,7 @@ impl Tasks {
         since: Option<&str>,
     ) -> Result<Vec<UsageRow>, StoreError> {
         self.read_usage(
-            "SELECT user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost \
+            "SELECT user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost, cached_tokens \
              FROM usage WHERE (?1 IS NULL OR user_id = ?1) AND day >= ?2 \
              ORDER BY day, user_id, level, model",
             (user, since),
@@ -339,7 +345,7 @@ impl Tasks {
         since: Option<&str>,
     ) -> Result<Vec<UsageRow>, StoreError> {
         self.read_usage(
-            "SELECT user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost \
+            "SELECT user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost, cached_tokens \
              FROM own_usage WHERE (?1 IS NULL OR user_id = ?1) AND day >= ?2 \
              ORDER BY day, user_id, level, model",
             (user, since),
@@ -351,6 +357,24 @@ impl Tasks {
     pub async fn own_spent_today(&self, user: Option<UserId>) -> Result<i64, StoreError> {
         let rows = self.own_usage(user, Some(&self.store.clock.today())).await?;
         Ok(rows.iter().map(|row| row.cost).sum())
+    }
+
+    /// What a model of everybody's was shown since a day, and how much of that its provider had kept: in tokens.
+    pub async fn kept_of_prompts(
+        &self,
+        model: &str,
+        since: &str,
+    ) -> Result<(u64, u64), StoreError> {
+        let sums: (i64, i64) = sqlx::query_as(
+            "SELECT COALESCE(SUM(prompt_tokens), 0), COALESCE(SUM(cached_tokens), 0) \
+             FROM usage WHERE model = ? AND day >= ?",
+        )
+        .bind(model)
+        .bind(since)
+        .fetch_one(self.store.reader())
+        .await
+        .tried("read what a provider had kept")?;
+        Ok((sums.0.unsigned_abs(), sums.1.unsigned_abs()))
     }
 
     async fn read_usage(
@@ -377,9 +401,20 @@ struct UsageDbRow {
     prompt_tokens: i64,
     completion_tokens: i64,
     cost: i64,
+    cached_tokens: i64,
 }
 
-from_row!(UsageDbRow { user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost });
+from_row!(UsageDbRow {
+    user_id,
+    day,
+    level,
+    model,
+    calls,
+    prompt_tokens,
+    completion_tokens,
+    cost,
+    cached_tokens,
+});
 
 impl UsageDbRow {
     fn into_usage(self) -> UsageRow {
@@ -394,6 +429,7 @@ impl UsageDbRow {
                 completion_tokens: self.completion_tokens.unsigned_abs(),
             },
             cost: self.cost,
+            cached_tokens: self.cached_tokens.unsigned_abs(),
         }
     }
 }
@@ -458,6 +494,7 @@ fn settling(id: i64, settlement: Settlement) -> SqliteQuery {
         .bind(tokens(settlement.usage.prompt_tokens))
         .bind(tokens(settlement.usage.completion_tokens))
         .bind(settlement.cost.max(0))
+        .bind(tokens(settlement.cached_tokens))
 }
 
 #[cfg(test)]

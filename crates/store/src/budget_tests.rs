@@ -41,7 +41,11 @@ impl Setup {
 
     async fn settle(&self, reservation: Reservation, cost: i64) {
         let usage = Usage { prompt_tokens: 7, completion_tokens: 3 };
-        self.store.tasks().settle(reservation, Settlement { usage, cost }).await.unwrap();
+        self.store
+            .tasks()
+            .settle(reservation, Settlement { usage, cost, cached_tokens: 5 })
+            .await
+            .unwrap();
     }
 
     async fn state(&self) -> BudgetState {
@@ -186,8 +190,11 @@ async fn usage_is_counted_per_user_day_level_and_model() {
         calls: 2,
         usage: Usage { prompt_tokens: 14, completion_tokens: 6 },
         cost: 30,
+        cached_tokens: 10,
     };
     assert_eq!(rows, vec![expected]);
+    let kept = setup.store.tasks().kept_of_prompts("fast", &setup.store.clock.today()).await;
+    assert_eq!(kept.unwrap(), (14, 10));
     assert!(setup.store.tasks().usage(None, Some("9999-01-01")).await.unwrap().is_empty());
 }
 

@@ -21,4 +21,10 @@ impl Clock {
     pub fn today(self) -> String {
         self.now().strftime("%Y-%m-%d").to_string()
     }
+
+    /// The day so many days ago.
+    pub fn days_ago(self, days: u32) -> String {
+        let then = self.now() - jiff::SignedDuration::from_hours(24 * i64::from(days));
+        then.strftime("%Y-%m-%d").to_string()
+    }
 }

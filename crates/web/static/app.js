@@ -612,13 +612,12 @@
     model(frame) {
       const entry = answerOf(frame.turn);
       if (!entry.classList.contains("working")) return;
-      const again = frame.attempt > 1 ? " " + say("Attempt {n}.", { n: frame.attempt }) : "";
-      working(entry, MODEL_DOES[frame.doing] + again);
+      working(entry, modelDoes(frame));
       if (frame.thought) think(entry, frame.thought);
     },
     task: showTask,
     progress(frame) {
-      if (frame.task) return taskNote(frame.task, frame.text);
+      if (frame.task) return taskNote(frame.task, frame.doing ? modelDoes(frame) : frame.text);
       const last = all(".working", log).pop();
       if (last) working(last, frame.text);
     },
@@ -645,6 +644,10 @@
 
   /** What the model is at before there are words of its answer. */
   const MODEL_DOES = { reads: say("The model reads…"), thinks: say("The model thinks…"), writes: say("The model writes down what is to be done…") };
+  function modelDoes(frame) {
+    const again = frame.attempt > 1 ? " " + say("Attempt {n}.", { n: frame.attempt }) : "";
+    return MODEL_DOES[frame.doing] + again;
+  }
   /** What it thinks: folded, as text and nothing else. */
   function think(entry, more) {
     let thoughts = find(".thoughts", entry);

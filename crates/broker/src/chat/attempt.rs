@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::header;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use cloister_control::books::Model;
 use cloister_protocol::{Level, last_cause};
 use futures_util::stream::{self, BoxStream, StreamExt};
@@ -43,6 +43,10 @@ const CUT_AT_LIMIT: &[u8] =
     b"data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\ndata: [DONE]\n\n";
 /// Pieces that carry no token: roles, names of tools, usage.
 const EMPTY_PIECES: u64 = 256;
+/// Pieces without a word are held back until there is one, up to this much.
+const MOST_HELD: usize = 64 << 10;
+/// An answer that makes progress may take this long for each token that it may have: slower, nobody reads it.
+const PER_TOKEN: Duration = Duration::from_secs(2);
 
 /// The providers, as the broker reaches them.
 pub(crate) struct Upstream {
@@ -62,8 +66,10 @@ pub(crate) struct Attempt {
     /// What the provider may still send after the end of its answer.
     pub(crate) rest: Option<AnswerStream>,
     max_tokens: u64,
-    /// How long it took to the first piece of the answer.
+    /// How long it took to the first word, thought or call.
     pub(super) began_after: Option<Duration>,
+    /// What came before that.
+    held: BytesMut,
     /// The same in milliseconds, if it is to be kept.
     pub(super) slowest: Option<u32>,
     /// Looks for calls in the text of a model that writes them there.
@@ -74,7 +80,8 @@ impl Attempt {
     pub(crate) fn new(max_tokens: u64) -> Self {
         let (reached, progress) = (Reached::Nobody, Progress::default());
         let (key, rest, began_after, slowest, calls) = (None, None, None, None, None);
-        Self { reached, progress, key, rest, max_tokens, began_after, slowest, calls }
+        let held = BytesMut::new();
+        Self { reached, progress, key, rest, max_tokens, began_after, held, slowest, calls }
     }
 
     /// Reads calls out of the text of the answer.
@@ -88,6 +95,20 @@ impl Attempt {
             Some(calls) => calls.rewrite(&events),
             None => events,
         }
+    }
+
+    /// These events behind those that were held back.
+    fn behind_held(&mut self, events: Bytes) -> Bytes {
+        if self.held.is_empty() {
+            return events;
+        }
+        self.held.extend_from_slice(&events);
+        self.held.split().freeze()
+    }
+
+    /// How long the whole answer may take once it has begun, however well it goes on.
+    fn whole_answer(&self) -> Duration {
+        PER_TOKEN * u32::try_from(self.max_tokens).unwrap_or(u32::MAX)
     }
 
     /// A piece is at least a token: more pieces than tokens were paid for is more than was asked.
@@ -122,6 +143,45 @@ struct Begun {
     waits: Waits,
 }
 
+/// Until when the next piece of an answer is waited for. Until something is said the wait for the first word holds,
+/// whatever else comes; then an answer goes on as long as it makes progress.
+struct Deadline {
+    waits: Waits,
+    first_word: Instant,
+    /// Since the first word: until when anything must come, something that says something, and its end.
+    going_on: Option<(Instant, Instant, Instant)>,
+}
+
+impl Deadline {
+    fn of(sent: Instant, waits: Waits) -> Self {
+        Self { waits, first_word: sent + waits.first_byte, going_on: None }
+    }
+
+    fn at(&self) -> Instant {
+        match self.going_on {
+            None => self.first_word,
+            Some((anything, word, end)) => anything.min(word).min(end),
+        }
+    }
+
+    /// A piece of an answer that has begun.
+    fn heard(&mut self, says_something: bool, end: Instant) {
+        let now = Instant::now();
+        let word = self.going_on.filter(|_| !says_something).map(|(_, word, _)| word);
+        let word = word.unwrap_or(now + self.waits.wordless());
+        self.going_on = Some((now + self.waits.idle, word, end));
+    }
+
+    fn missed(&self) -> Failure {
+        match self.going_on {
+            None => Failure::FirstByte(self.waits.first_byte),
+            Some((anything, word, end)) if end < anything.min(word) => Failure::Endless,
+            Some((anything, word, _)) if word < anything => Failure::Idle(self.waits.wordless()),
+            Some(_) => Failure::Idle(self.waits.idle),
+        }
+    }
+}
+
 pub(crate) type AnswerStream = BoxStream<'static, Result<Bytes, Failure>>;
 
 impl Upstream {
@@ -147,6 +207,12 @@ impl Upstream {
     /// How long this model is waited for.
     pub(super) fn waits(&self, model: &Model) -> Waits {
         self.patience.with(model)
+    }
+
+    /// How long a call may take until this model begins: what all calls have, or longer if the operator says so of it.
+    pub(super) fn given(&self, model: &Model) -> Duration {
+        let set = model.settings.first_byte_seconds.unwrap_or_default();
+        self.options.total.max(self.options.connect + Duration::from_secs(set.into()))
     }
 
     /// Asks the model and passes what it answers to the sink.
@@ -176,6 +242,9 @@ impl Upstream {
         };
         let ended = answered.await;
         attempt.slowest = attempt.began_after.and_then(|after| self.patience.began(model, after));
+        if matches!(ended, Err(AttemptEnded::Failed(Failure::FirstByte(_)))) {
+            self.patience.was_late(model);
+        }
         match ended {
             Ok(()) => AttemptEnded::Answered,
             Err(ended) => ended,
@@ -272,9 +341,9 @@ impl Upstream {
         sink: &mut Sink,
     ) -> Result<(), AttemptEnded> {
         let mut events = WholeEvents::default();
-        let mut deadline = at + self.options.connect + waits.first_byte;
-        let mut late = Failure::FirstByte(waits.first_byte);
+        let mut limit = Deadline::of(at + self.options.connect, waits);
         while !attempt.progress.done {
+            let deadline = limit.at();
             let until = sink.due().map_or(deadline, |due| due.min(deadline));
             let piece = match timeout_at(until, answer.next()).await {
                 Ok(Some(piece)) => piece?,
@@ -283,11 +352,12 @@ impl Upstream {
                     sink.flush().await?;
                     continue;
                 }
-                Err(_elapsed) => return Err(late.into()),
+                Err(_elapsed) => return Err(limit.missed().into()),
             };
             let whole = events
                 .push(&piece)
                 .map_err(|_too_long| Failure::Malformed("an event has no end"))?;
+            let said = attempt.progress.content_bytes();
             if let Some(whole) = whole {
                 look_and_send(whole, key, attempt, sink).await?;
             }
@@ -296,9 +366,11 @@ impl Upstream {
                 let end = attempt.as_read(Bytes::from_static(CUT_AT_LIMIT));
                 return Ok(sink.send(end).await?);
             }
-            attempt.began_after.get_or_insert_with(|| at.elapsed());
-            deadline = Instant::now() + waits.idle;
-            late = Failure::Idle(waits.idle);
+            if attempt.progress.has_begun() {
+                let after = *attempt.began_after.get_or_insert_with(|| at.elapsed());
+                let most = self.options.total.max(attempt.whole_answer());
+                limit.heard(attempt.progress.content_bytes() > said, at + after + most);
+            }
         }
         if attempt.progress.done {
             attempt.rest = Some(answer);
@@ -341,8 +413,13 @@ async fn look_and_send(
     sink: &mut Sink,
 ) -> Result<(), AttemptEnded> {
     match attempt.progress.look(&events) {
+        EventsSeen::Data if !attempt.progress.has_begun() && attempt.held.len() < MOST_HELD => {
+            attempt.held.extend_from_slice(&events);
+            Ok(())
+        }
         EventsSeen::Data => {
             sink.heard();
+            let events = attempt.behind_held(events);
             let events = attempt.as_read(events);
             if events.is_empty() { Ok(()) } else { Ok(sink.send(events).await?) }
         }

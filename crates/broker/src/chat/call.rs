@@ -9,10 +9,10 @@ use axum::http::StatusCode;
 use bytes::{Bytes, BytesMut};
 use cloister_control::books::{Model, ModelSeen};
 use cloister_control::ports::Principal;
-use cloister_control::{ANSWERED, Books, GONE, Metrics, ModelCall};
+use cloister_control::{ANSWERED, Books, GONE, Metrics, ModelCall, Unanswered};
 use cloister_kit::Backoff;
 use cloister_policy::engine::Names;
-use cloister_protocol::{ErrorCode, Level, ModelDoing, with_causes};
+use cloister_protocol::{ErrorCode, Language, Level, ModelDoing, with_causes};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -179,6 +179,14 @@ async fn say_waiting(
     std::future::pending().await
 }
 
+/// Comes when a call has taken too long and nothing of an answer was heard: one that goes on has limits of its own.
+async fn out_of_time(until: Instant, reached: &AtomicU8) {
+    sleep_until(until).await;
+    if reached.load(Ordering::Relaxed) >= HEARD {
+        std::future::pending::<()>().await;
+    }
+}
+
 pub(crate) struct Call<'a> {
     pub(crate) books: &'a Books,
     pub(crate) upstream: &'a Upstream,
@@ -191,6 +199,8 @@ pub(crate) struct Call<'a> {
     pub(crate) sink: Sink,
     /// How often a model was asked.
     pub(crate) attempts: u32,
+    /// When all attempts together must have begun to answer.
+    pub(crate) until: Instant,
 }
 
 impl Call<'_> {
@@ -207,7 +217,6 @@ impl Call<'_> {
     }
 
     async fn walk(&mut self) -> Result<(), Refusal> {
-        let deadline = Instant::now() + self.upstream.options().total;
         let chain = self
             .books
             .chain_for(
@@ -221,10 +230,11 @@ impl Call<'_> {
         let chain: Vec<_> =
             chain.iter().filter(|model| self.allowed.has(&model.name)).cloned().collect();
         if there_are_models && chain.is_empty() {
-            let message = "the context of this chat allows none of the models in use";
+            let to = language_of(self.books, self.who).await;
+            let message = Unanswered::NotAllowed.message(to);
             let fix = match runs_platform(self.books, self.who).await {
-                true => "`cloister context show` says which it allows.",
-                false => "Whoever runs this machine can change that.",
+                true => "`cloister context show` says which it allows.".to_owned(),
+                false => Unanswered::NotAllowed.fix(to),
             };
             return Err(Refusal::new(StatusCode::FORBIDDEN, ErrorCode::Forbidden, message).fix(fix));
         }
@@ -234,7 +244,7 @@ impl Call<'_> {
         for (place, model) in chain.iter().enumerate() {
             let is_last = place + 1 == chain.len();
             self.request = pictures.for_model(model);
-            match self.try_model(model, is_last, deadline).await? {
+            match self.try_model(model, is_last).await? {
                 Some(failure) => {
                     tracing::warn!(
                         workspace = %self.who.workspace,
@@ -243,6 +253,10 @@ impl Call<'_> {
                         "a model did not answer"
                     );
                     without.extend(pictures.after(model, &failure).map(|request| (model, request)));
+                    if self.upstream.given(model) > self.upstream.options().total {
+                        // What it was given is not the next one's to make up for.
+                        self.until = Instant::now() + self.upstream.options().total;
+                    }
                     let whose = if model.is_own() { OWN } else { "" };
                     tried.push((format!("{}{whose}", model.name), failure));
                 }
@@ -251,11 +265,12 @@ impl Call<'_> {
         }
         for (model, request) in without {
             self.request = request;
-            if self.try_model(model, true, deadline).await?.is_none() {
+            if self.try_model(model, true).await?.is_none() {
                 return Ok(());
             }
         }
-        Err(unavailable(&tried, runs_platform(self.books, self.who).await))
+        let to = language_of(self.books, self.who).await;
+        Err(unavailable(&tried, runs_platform(self.books, self.who).await, to))
     }
 
     /// Tries one model as often as makes sense. Returns its last failure, or nothing when the call
@@ -264,14 +279,13 @@ impl Call<'_> {
         &mut self,
         model: &Model,
         is_last: bool,
-        deadline: Instant,
     ) -> Result<Option<Failure>, Refusal> {
         let mut attempts = 0;
         let waits = self.upstream.options();
         let mut backoff = Backoff::between(waits.backoff, waits.backoff_max);
         loop {
             attempts += 1;
-            let failure = match self.try_once(model, deadline).await? {
+            let failure = match self.try_once(model).await? {
                 AttemptEnded::Answered | AttemptEnded::Gone => return Ok(None),
                 AttemptEnded::Failed(failure) => failure,
             };
@@ -289,7 +303,7 @@ impl Call<'_> {
             }
             let asked = failure.retry_after().unwrap_or_default().min(options.retry_after_max);
             let again_at = Instant::now() + backoff.pause().max(asked);
-            if again_at >= deadline {
+            if again_at >= self.until {
                 return Ok(Some(failure));
             }
             tokio::select! {
@@ -299,11 +313,7 @@ impl Call<'_> {
         }
     }
 
-    async fn try_once(
-        &mut self,
-        model: &Model,
-        deadline: Instant,
-    ) -> Result<AttemptEnded, Refusal> {
+    async fn try_once(&mut self, model: &Model) -> Result<AttemptEnded, Refusal> {
         let lease =
             Lease::take(self.books, self.metrics, self.who, self.level, model, &self.request)
                 .await?;
@@ -313,15 +323,24 @@ impl Call<'_> {
         let reader = self.sink.pieces.clone();
         self.sink.begin_attempt();
         self.attempts += 1;
-        let waiting = say_waiting(reader.clone(), self.attempts, Arc::clone(&self.sink.reached));
+        let reached = Arc::clone(&self.sink.reached);
+        let waiting = say_waiting(reader.clone(), self.attempts, Arc::clone(&reached));
+        let given = self.upstream.given(model);
+        if given > self.upstream.options().total {
+            self.until = self.until.max(started + given);
+        }
         let ended = tokio::select! {
             ended = self.upstream.attempt(model, self.level, worded.body, &mut attempt, &mut self.sink) => ended,
             () = reader.closed() => AttemptEnded::Gone,
-            () = sleep_until(deadline) => AttemptEnded::Failed(Failure::OutOfTime(self.upstream.options().total)),
+            () = out_of_time(self.until, &reached) => AttemptEnded::Failed(Failure::OutOfTime(given)),
             never = waiting => match never {},
         };
         let took = started.elapsed();
         drop(reader);
+        if attempt.began_after.is_some() {
+            // What an answer took that made progress is not the next attempt's to make up for.
+            self.until = self.until.max(Instant::now() + given);
+        }
         if matches!(ended, AttemptEnded::Answered) {
             self.sink.end();
         }
@@ -342,6 +361,7 @@ impl Call<'_> {
             took,
             usage: settled.usage,
             cost: if model.is_own() { 0 } else { settled.cost },
+            cached_tokens: settled.cached_tokens,
         });
         self.metrics.tokens_used(self.who.user, settled.usage);
         tracing::info!(
@@ -352,6 +372,7 @@ impl Call<'_> {
             model = model.name,
             status,
             prompt_tokens = settled.usage.prompt_tokens,
+            cached_tokens = settled.cached_tokens,
             completion_tokens = settled.usage.completion_tokens,
             cost = settled.cost,
             ms = took.as_secs_f64() * 1e3,
@@ -380,6 +401,14 @@ impl Call<'_> {
             );
         }
     }
+}
+
+/// The language of the person behind a call; where that can't be read, the one that everybody is spoken to in.
+pub(super) async fn language_of(books: &Books, who: Principal) -> Language {
+    books.language_of(who.user).await.unwrap_or_else(|error| {
+        tracing::warn!(error = with_causes(&error), user = %who.user, "a language could not be read");
+        Language::default()
+    })
 }
 
 /// Whether the person behind a call can do what only those who run the platform can; where that can't be read they

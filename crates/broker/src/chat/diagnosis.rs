@@ -33,9 +33,9 @@ pub(super) fn diagnosis(failure: &Failure, asked: AskedModel<'_>) -> ErrorBody {
             ),
             "Check the base URL: most end in /v1.",
         ),
-        Failure::Empty => (
+        Failure::Empty | Failure::Endless => (
             format!("{url} took the question, and {failure}"),
-            "Try again; a model that never says anything can't be used.",
+            "Try again; a model that never says anything, or never ends, can't be used.",
         ),
         Failure::Reported { .. } => (format!("{url}: {failure}"), "Try again in a moment."),
     };

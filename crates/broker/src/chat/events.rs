@@ -57,6 +57,8 @@ fn end_of_last_event(bytes: &[u8]) -> Option<usize> {
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) usage: Option<Usage>,
+    /// Prompt tokens that the provider had kept of an earlier prompt, as it says.
+    pub(crate) cached_tokens: u64,
     /// It said why it ended, or that it is done.
     pub(crate) finished: bool,
     pub(crate) done: bool,
@@ -83,6 +85,9 @@ struct Chunk<'a> {
     choices: Option<Vec<Choice<'a>>>,
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
+    /// What llama.cpp says beside it.
+    #[serde(borrow)]
+    timings: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
     /// What some servers report an error with, where a piece of an answer would be.
@@ -117,11 +122,38 @@ struct Delta<'a> {
 struct WireUsage {
     prompt_tokens: Option<f64>,
     completion_tokens: Option<f64>,
+    /// What was kept of an earlier prompt, by whom it is said so: OpenAI and most others, …
+    prompt_tokens_details: Option<PromptDetails>,
+    /// … Anthropic, …
+    cache_read_input_tokens: Option<f64>,
+    /// … DeepSeek.
+    prompt_cache_hit_tokens: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct PromptDetails {
+    cached_tokens: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Timings {
+    cache_n: Option<f64>,
+}
+
+impl WireUsage {
+    fn cached_tokens(&self) -> Option<u64> {
+        let details = self.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens);
+        details.or(self.cache_read_input_tokens).or(self.prompt_cache_hit_tokens).map(count)
+    }
+}
+
+fn count(number: f64) -> u64 {
+    number.max(0.0) as u64
 }
 
 impl From<WireUsage> for Usage {
     fn from(wire: WireUsage) -> Self {
-        let count = |number: Option<f64>| number.map_or(0, |number| number.max(0.0) as u64);
+        let count = |number: Option<f64>| number.map_or(0, count);
         Self {
             prompt_tokens: count(wire.prompt_tokens),
             completion_tokens: count(wire.completion_tokens),
@@ -162,17 +194,34 @@ impl Progress {
 
     fn count(&mut self, chunk: &Chunk<'_>) {
         let usage = chunk.usage.and_then(|usage| serde_json::from_str(usage.get()).ok());
-        if let Some(usage) = usage.map(|usage: WireUsage| Usage::from(usage)) {
-            self.usage = Some(usage);
+        if let Some(usage) = usage {
+            let usage: WireUsage = usage;
+            self.cached_tokens = usage.cached_tokens().unwrap_or(self.cached_tokens);
+            self.usage = Some(usage.into());
+        }
+        let timings = chunk.timings.and_then(|timings| serde_json::from_str(timings.get()).ok());
+        if let Some(Timings { cache_n: Some(kept) }) = timings {
+            self.cached_tokens = self.cached_tokens.max(count(kept));
         }
         for choice in chunk.choices.iter().flatten() {
             self.finished |= choice.finish_reason.is_some_and(|reason| reason.get() != "\"\"");
             let Some(delta) = &choice.delta else { continue };
             let parts = [delta.content, delta.reasoning, delta.reasoning_content, delta.tool_calls];
-            let bytes: usize = parts.iter().flatten().map(|part| part.get().len()).sum();
+            let said = parts.iter().flatten().map(|part| part.get());
+            let bytes: usize = said.filter(|part| !says_nothing(part)).map(str::len).sum();
             self.content_bytes = self.content_bytes.saturating_add(bytes as u64);
             self.pieces = self.pieces.saturating_add(1);
         }
+    }
+
+    /// There are words, thoughts or calls, or it ended without: a role alone and what keeps a connection open begin nothing.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.content_bytes > 0 || self.finished
+    }
+
+    /// How many bytes of words, thoughts and calls have come: it grows as long as an answer makes progress.
+    pub(crate) fn content_bytes(&self) -> u64 {
+        self.content_bytes
     }
 
     pub(crate) fn pieces(&self) -> u64 {
@@ -183,6 +232,11 @@ impl Progress {
     pub(crate) fn completion_tokens_estimate(&self) -> u64 {
         self.content_bytes.div_ceil(3).max(self.pieces)
     }
+}
+
+/// Words that are none, as some servers send them with the role.
+fn says_nothing(part: &str) -> bool {
+    matches!(part, "\"\"" | "[]")
 }
 
 /// The payload of each `data:` line that is one of an answer: what some servers send to keep a connection open is not.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use cloister_protocol::ErrorCode;
+use cloister_control::Unanswered;
+use cloister_protocol::{ErrorCode, Language};
 
 use super::trial;
 use crate::keys::KeyError;
@@ -31,6 +32,8 @@ pub(crate) enum Failure {
     Status { code: u16, retry_after: Option<Duration>, said: ProviderSaid },
     #[error("the whole call took longer than {}", seconds(.0))]
     OutOfTime(Duration),
+    #[error("its answer went on without an end")]
+    Endless,
     #[error("it reported an error{said}")]
     Reported { said: ProviderSaid },
     #[error("its answer was cut off")]
@@ -81,6 +84,7 @@ impl Failure {
             | Self::Status { .. }
             | Self::Malformed(_)
             | Self::OutOfTime(_)
+            | Self::Endless
             | Self::Empty => Next::Other,
         }
     }
@@ -99,7 +103,7 @@ impl Failure {
     }
 
     fn is_late(&self) -> bool {
-        matches!(self, Self::FirstByte(_) | Self::Idle(_) | Self::OutOfTime(_))
+        matches!(self, Self::FirstByte(_) | Self::Idle(_) | Self::OutOfTime(_) | Self::Endless)
     }
 
     /// The provider did not take the pictures of a request.
@@ -149,7 +153,7 @@ impl Failure {
             Self::Lost => "lost",
             Self::FirstByte(_) => "timeout_first_byte",
             Self::Idle(_) => "timeout_idle",
-            Self::OutOfTime(_) => "timeout_total",
+            Self::OutOfTime(_) | Self::Endless => "timeout_total",
             Self::Status { .. } => "refused_by_provider",
             Self::Reported { .. } => "error_in_stream",
             Self::Cut => "cut",
@@ -159,45 +163,46 @@ impl Failure {
     }
 }
 
-/// What a person is told who can do nothing about models but wait, or tell somebody.
-fn for_members(tried: &[(String, Failure)]) -> (&'static str, &'static str) {
+/// What it is for a person who can do nothing about models but wait, or tell somebody.
+fn for_members(tried: &[(String, Failure)]) -> Unanswered {
     let all = |is: fn(&Failure) -> bool| tried.iter().all(|(_, failure)| is(failure));
     if all(Failure::is_about_setup) {
-        return (
-            "The model can't be used at the moment: something about it is not set up right.",
-            "Tell whoever runs this machine; the log there says what is wrong.",
-        );
-    }
-    let message = if all(Failure::is_too_much) {
-        "The model is asked too much at the moment and did not answer."
+        Unanswered::NotSetUp
+    } else if all(Failure::is_too_much) {
+        Unanswered::TooMuch
     } else if all(Failure::is_late) {
-        "The model took too long to answer."
+        Unanswered::TooLate
     } else {
-        "The model did not answer."
-    };
-    (message, "Try again in a moment. If it goes on, tell whoever runs this machine.")
+        Unanswered::Failed
+    }
 }
 
 /// No model of the chain answered: each with its last reason, for who can act upon it.
-pub(crate) fn unavailable(tried: &[(String, Failure)], runs_platform: bool) -> Refusal {
+pub(crate) fn unavailable(
+    tried: &[(String, Failure)],
+    runs_platform: bool,
+    to: Language,
+) -> Refusal {
     let refused = |message: String, fix: String| {
         Refusal::new(StatusCode::BAD_GATEWAY, ErrorCode::ModelUnavailable, message).fix(fix)
     };
     // The agent shows it less and asks again.
     if tried.iter().any(|(_, failure)| failure.is_about_length()) {
-        let message = "The conversation is longer than the model can read.";
-        let fix = "Start a new chat with /new, or say the same in fewer words.";
+        let message = Unanswered::TooLong.message(to);
         let refusal = Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::TooLarge, message);
-        return refusal.fix(fix);
+        return refusal.fix(Unanswered::TooLong.fix(to));
     }
     // Who connected a model can do something about it.
     let is_own = |(model, _): &(String, Failure)| model.ends_with(OWN);
     if !runs_platform && !tried.iter().all(is_own) {
-        let (message, fix) = for_members(tried);
-        return refused(message.to_owned(), fix.to_owned());
+        let why = for_members(tried);
+        return refused(why.message(to), why.fix(to));
     }
-    let reasons: Vec<String> =
-        tried.iter().map(|(model, reason)| format!("{model}: {reason}")).collect();
+    // What a provider says may end with a stop of its own.
+    let reason = |(model, failure): &(String, Failure)| {
+        format!("{model}: {failure}").trim_end_matches(['.', ' ']).to_owned()
+    };
+    let reasons: Vec<String> = tried.iter().map(reason).collect();
     let message = format!("no model answered. {}.", reasons.join("; "));
     let names: Vec<String> = tried
         .iter()

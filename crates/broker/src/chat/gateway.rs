@@ -11,7 +11,7 @@ use cloister_protocol::Level;
 use cloister_protocol::admin::Key;
 use cloister_protocol::{ErrorBody, ErrorCode, ModelProfile, Usage};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::attempt::Upstream;
@@ -95,6 +95,7 @@ impl ModelGateway {
                 sink: Sink::new(pieces, inner.upstream.options().client_stall)
                     .holding((permit, share)),
                 attempts: 0,
+                until: Instant::now() + inner.upstream.options().total,
             };
             call.run().await;
         });

@@ -7,12 +7,11 @@ use cloister_control::books::{
     BudgetKind, Entry, Model, NewCall, OverBudget, Reservation, Settlement,
 };
 use cloister_control::ports::Principal;
-use cloister_control::{Books, Metrics};
-use cloister_protocol::Level;
-use cloister_protocol::{ErrorCode, Usage, with_causes};
+use cloister_control::{Books, Metrics, Unanswered};
+use cloister_protocol::{ErrorCode, Language, Level, Usage, with_causes};
 use tokio::time::sleep;
 
-use super::call::runs_platform;
+use super::call::{language_of, runs_platform};
 use super::events::Progress;
 use super::request::ChatRequest;
 use crate::prices::prices_of;
@@ -125,6 +124,8 @@ impl Lease {
         let settlement = Settlement {
             usage: usage.unwrap_or_default(),
             cost: usage.map_or(0, |usage| self.cost_of(usage)),
+            // No more was kept than there is.
+            cached_tokens: usage.map_or(0, |usage| progress.cached_tokens.min(usage.prompt_tokens)),
         };
         let result = match usage {
             Some(_) => books.settle(self.reservation, settlement).await,
@@ -184,6 +185,7 @@ async fn over_budget(books: &Books, who: Principal, over: &OverBudget) -> Refusa
             "NAME".to_owned()
         }
     };
+    let to = language_of(books, who).await;
     let fix = match (over.kind, runs_platform(books, who).await) {
         (BudgetKind::Day, true) => {
             format!(
@@ -195,14 +197,16 @@ async fn over_budget(books: &Books, who: Principal, over: &OverBudget) -> Refusa
                 "Raise it for new tasks with `cloister budget set {name} --task USD`, then ask again."
             )
         }
-        (BudgetKind::Day, false) => {
-            "It is there again tomorrow (UTC); whoever runs this machine can raise it.".to_owned()
-        }
-        (BudgetKind::Task(_), false) => {
-            "Whoever runs this machine can raise it for new tasks; then ask again.".to_owned()
-        }
+        (BudgetKind::Day, false) => Unanswered::DaySpent.fix(to),
+        (BudgetKind::Task(_), false) => Unanswered::TaskSpent.fix(to),
     };
-    Refusal::new(StatusCode::PAYMENT_REQUIRED, ErrorCode::OverBudget, over.to_string())
+    let message = match (to, over.kind) {
+        // With all its numbers; they are in `/budget` for everybody.
+        (Language::En, _) => over.to_string(),
+        (_, BudgetKind::Day) => Unanswered::DaySpent.message(to),
+        (_, BudgetKind::Task(_)) => Unanswered::TaskSpent.message(to),
+    };
+    Refusal::new(StatusCode::PAYMENT_REQUIRED, ErrorCode::OverBudget, message)
         .fix(fix)
         .at_limit(*over)
 }

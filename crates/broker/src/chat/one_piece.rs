@@ -17,8 +17,11 @@ pub(super) fn as_events(body: &[u8]) -> Option<Bytes> {
     let reason = reason.cloned().unwrap_or_else(|| Value::from("stop"));
     let usage = answer.get("usage").cloned().unwrap_or_default();
     let words = json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
-    let end =
+    let mut end =
         json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}], "usage": usage});
+    if let Some(timings) = answer.get("timings") {
+        end["timings"] = timings.clone();
+    }
     Some(format!("data: {words}\n\ndata: {end}\n\ndata: [DONE]\n\n").into())
 }
 

@@ -10,12 +10,20 @@ use std::time::Duration;
 
 use cloister_control::books::Model;
 use cloister_policy::egress::address_is_public;
+use cloister_protocol::ModelSettings;
 use url::{Host, Url};
 
 use crate::options::UpstreamOptions;
 
 /// How many times its slowest beginning a model is waited for.
 const TIMES_SLOWEST: u32 = 3;
+/// How often in a row the time for a model that did not begin within it is doubled.
+const MOST_DOUBLED: u32 = 2;
+/// How long an answer that has begun may say nothing while its connection is kept open: so many times as long as the
+/// connection itself may be silent, …
+const TIMES_IDLE: u32 = 3;
+/// … but no longer than this, or than that.
+const MOST_WORDLESS: Duration = Duration::from_secs(600);
 /// By how much more than what is known a beginning must be slower to be kept.
 const WORTH_KEEPING: f64 = 1.2;
 /// Models whose beginnings are remembered at once.
@@ -50,8 +58,25 @@ enum ModelKind {
 /// How long one call of a model is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Waits {
+    /// Until the first word, thought or call.
     pub(crate) first_byte: Duration,
+    /// Between two pieces of an answer that has begun, of whichever kind.
     pub(crate) idle: Duration,
+}
+
+impl Waits {
+    /// Between two pieces of an answer that say something.
+    pub(crate) fn wordless(self) -> Duration {
+        (self.idle * TIMES_IDLE).min(MOST_WORDLESS).max(self.idle)
+    }
+}
+
+/// How long a model took to begin, or did not.
+#[derive(Clone, Copy, Default)]
+struct Beginnings {
+    slowest: Duration,
+    /// How often in a row it did not begin in time.
+    late: u32,
 }
 
 /// What is known of how slow models are.
@@ -59,39 +84,55 @@ pub(crate) struct Patience {
     first_byte: Option<Duration>,
     idle: Option<Duration>,
     most: Duration,
-    slowest: Mutex<BTreeMap<String, Duration>>,
+    seen: Mutex<BTreeMap<String, Beginnings>>,
 }
 
 impl Patience {
     pub(crate) fn new(options: &UpstreamOptions) -> Self {
         let (first_byte, idle, most) = (options.first_byte, options.idle, options.total);
-        Self { first_byte, idle, most, slowest: Mutex::default() }
+        Self { first_byte, idle, most, seen: Mutex::default() }
     }
 
     pub(crate) fn with(&self, model: &Model) -> Waits {
         let usual = ModelKind::of(model).waits();
-        let slowest = self.slowest.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = slowest.get(&key(model)).copied().unwrap_or_default();
-        let learnt = now.max(kept(model)) * TIMES_SLOWEST;
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let Beginnings { slowest, late } = seen.get(&key(model)).copied().unwrap_or_default();
+        let learnt = slowest.max(kept(model)) * TIMES_SLOWEST;
+        let learnt = usual.first_byte.max(learnt) * 2_u32.pow(late.min(MOST_DOUBLED));
+        let set = |seconds: Option<u32>| seconds.map(|s| Duration::from_secs(s.into()));
+        let ModelSettings { first_byte_seconds, idle_seconds, .. } = model.settings;
+        let first_byte = || self.first_byte.unwrap_or(learnt).min(self.most);
+        let idle = || self.idle.unwrap_or(usual.idle).min(self.most);
         Waits {
-            first_byte: self.first_byte.unwrap_or(usual.first_byte.max(learnt)).min(self.most),
-            idle: self.idle.unwrap_or(usual.idle).min(self.most),
+            first_byte: set(first_byte_seconds).unwrap_or_else(first_byte),
+            idle: set(idle_seconds).unwrap_or_else(idle),
         }
     }
 
     /// A model began its answer after this long. Says how many milliseconds that is if they are to be kept for the time
     /// after a restart: they change how long it is waited for.
     pub(crate) fn began(&self, model: &Model, after: Duration) -> Option<u32> {
-        let mut slowest = self.slowest.lock().unwrap_or_else(PoisonError::into_inner);
-        if slowest.len() >= MOST_REMEMBERED && !slowest.contains_key(&key(model)) {
-            slowest.clear();
+        self.change(model, |seen| {
+            let before = seen.slowest.max(kept(model));
+            *seen = Beginnings { slowest: after.max(seen.slowest), late: 0 };
+            let matters = after * TIMES_SLOWEST > ModelKind::of(model).waits().first_byte;
+            let slower = after > before.mul_f64(WORTH_KEEPING);
+            (matters && slower).then(|| u32::try_from(after.as_millis()).unwrap_or(u32::MAX))
+        })
+    }
+
+    /// A model did not begin within the time it was given: it gets more, so that one that is only slow can answer at
+    /// all. One that is dead costs that once or twice, and nothing any more once it begins again.
+    pub(crate) fn was_late(&self, model: &Model) {
+        self.change(model, |seen| seen.late = seen.late.saturating_add(1).min(MOST_DOUBLED));
+    }
+
+    fn change<T>(&self, model: &Model, change: impl FnOnce(&mut Beginnings) -> T) -> T {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() >= MOST_REMEMBERED && !seen.contains_key(&key(model)) {
+            seen.clear();
         }
-        let known = slowest.entry(key(model)).or_default();
-        let before = (*known).max(kept(model));
-        *known = after.max(*known);
-        let matters = after * TIMES_SLOWEST > ModelKind::of(model).waits().first_byte;
-        let slower = after > before.mul_f64(WORTH_KEEPING);
-        (matters && slower).then(|| u32::try_from(after.as_millis()).unwrap_or(u32::MAX))
+        change(seen.entry(key(model)).or_default())
     }
 }
 

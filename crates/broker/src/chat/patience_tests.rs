@@ -73,3 +73,33 @@ fn what_the_operator_says_is_what_holds() {
     patience.began(&local, Duration::from_secs(6));
     assert_eq!(patience.with(&local), Waits { first_byte: set, idle: set });
 }
+
+/// A hosted model that needs 150 s is not failed for ever, and a dead one is not waited for without end.
+#[test]
+fn a_model_that_did_not_begin_in_time_is_given_more_until_it_begins() {
+    let patience = Patience::new(&UpstreamOptions::default());
+    let hosted = model("https://api.example.com/v1", "gpt-4o");
+    let first = || patience.with(&hosted).first_byte.as_secs();
+    let mut waited = vec![first()];
+    for _ in 0..4 {
+        patience.was_late(&hosted);
+        waited.push(first());
+    }
+    assert_eq!(waited, [120, 240, 480, 480, 480]);
+    patience.began(&hosted, Duration::from_secs(150));
+    assert_eq!(first(), 450);
+    patience.was_late(&hosted);
+    assert_eq!(first(), 900, "no more than a call has");
+}
+
+#[test]
+fn what_is_said_of_one_model_holds_for_it_before_all_else() {
+    let options =
+        UpstreamOptions { first_byte: Some(Duration::from_secs(7)), ..UpstreamOptions::default() };
+    let mut slow = model("https://api.example.com/v1", "gpt-4o");
+    slow.settings.first_byte_seconds = Some(1_800);
+    slow.settings.idle_seconds = Some(300);
+    let waits = Patience::new(&options).with(&slow);
+    assert_eq!((waits.first_byte.as_secs(), waits.idle.as_secs()), (1_800, 300));
+    assert_eq!(waits.wordless().as_secs(), 600);
+}

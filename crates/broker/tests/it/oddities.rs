@@ -120,6 +120,7 @@ async fn errors_in_every_dress_are_errors_and_never_words() {
         (Reply::raw(&[page]).content_type("text/html"), "cut off"),
         (Reply::status(529, "{\"error\":{\"message\":\"overloaded\"}}"), "529: overloaded"),
         (Reply::status(502, page), "it answered 502"),
+        (Reply::status(429, "{\"error\":{\"message\":\"Rate limited.\"}}"), "Rate limited."),
         (Reply::raw(&[HELLO, error]), "overloaded"),
         (Reply::raw(&[HELLO]), "cut off"),
         (Reply::raw(&[HELLO]).cut_after(0), "cut off"),
@@ -131,6 +132,7 @@ async fn errors_in_every_dress_are_errors_and_never_words() {
         let message = error["error"]["message"].as_str().unwrap();
         assert_eq!(error["error"]["code"], json!(ErrorCode::ModelUnavailable), "{reply:?}");
         assert!(message.contains(said) && !message.contains("Sam"), "{message} for {reply:?}");
+        assert!(!message.contains(".."), "{message}");
         assert!(!text_of(&[last.to_owned()]).contains(said));
     }
 }
@@ -158,4 +160,81 @@ async fn a_conversation_that_is_too_long_is_said_to_be_so_and_the_window_is_kept
     world.settled().await;
     let known = async || world.store.models().model("first").await.unwrap().profile.window_tokens;
     assert_eq!(known().await, Some(8192));
+}
+
+const ROLE: &str =
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
+const PING: &str = ": OPENROUTER PROCESSING\n\n";
+
+async fn patient(first_byte: u64, idle: u64, total: u64, reply: Reply) -> (World, ModelServer) {
+    let server = ModelServer::start().await.unwrap();
+    server.when(Matcher::any(), reply);
+    let mut options = quick();
+    options.upstream.attempts = 1;
+    options.upstream.first_byte = Some(Duration::from_millis(first_byte));
+    options.upstream.idle = Some(Duration::from_millis(idle));
+    options.upstream.total = Duration::from_millis(total);
+    let world = World::with(options, 1_000_000_000).await;
+    world.use_models(&[&server]).await;
+    (world, server)
+}
+
+/// What a server says before the first word is no sign that the answer has begun.
+#[tokio::test]
+async fn the_first_word_is_waited_for_whatever_comes_before_it() {
+    for before in [ROLE, PING] {
+        let slow = Reply::raw(&[before, before, HELLO, STOP, DONE]);
+        let (world, _server) =
+            patient(8_000, 100, 9_000, slow.delay(Duration::from_millis(400))).await;
+        // The pieces of the answer itself come as slowly: only what is before it is looked at.
+        let door = world.open();
+        let mut answer = door.client.chat(&ask("hi")).await;
+        let mut seen = String::new();
+        while !seen.contains("hello") && !seen.contains("error") {
+            seen.push_str(&answer.piece().await.unwrap());
+        }
+        assert!(seen.contains("\"hello\""), "{before}: {seen}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_only_keeps_its_connection_open_is_given_up() {
+    let pings = Reply::raw(&[PING; 100]).delay(Duration::from_millis(50));
+    let (world, _server) = patient(300, 300, 4_000, pings).await;
+    let error = world.open().client.chat(&ask("hi")).await.error().await;
+    assert!(error.message.contains("no answer within 0.3 s"), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_answer_that_makes_progress_may_take_longer_than_the_whole_call() {
+    let long = Reply::text("abcdefghij").chunks(10).delay(Duration::from_millis(150));
+    let (world, _server) = patient(600, 600, 600, long).await;
+    assert_eq!(world.open().client.said("hi").await, "abcdefghij");
+    // One that goes on without saying anything ends all the same.
+    let pieces = [&[HELLO][..], &[PING; 100]].concat();
+    let silent = Reply::raw(&pieces).delay(Duration::from_millis(50));
+    let (world, _server) = patient(600, 200, 600, silent).await;
+    let body = world.open().client.chat(&ask("hi")).await.body().await;
+    assert!(body.contains("fell silent for 0.6 s"), "{body}");
+}
+
+/// How much of a prompt a provider had kept is counted, however it says that.
+#[tokio::test]
+async fn what_a_provider_had_kept_of_a_prompt_is_counted() {
+    for said in [
+        json!({"usage": {"prompt_tokens": 100, "prompt_tokens_details": {"cached_tokens": 64}}}),
+        json!({"usage": {"prompt_tokens": 100, "cache_read_input_tokens": 64.0}}),
+        json!({"usage": {"prompt_tokens": 100, "prompt_cache_hit_tokens": 64}}),
+        json!({"usage": {"prompt_tokens": 100}, "timings": {"cache_n": 64, "prompt_n": 36}}),
+        json!({"usage": {"prompt_tokens": 64, "prompt_tokens_details": {"cached_tokens": 900}}}),
+    ] {
+        let mut end = said.clone();
+        end["choices"] = json!([]);
+        let end = format!("data: {end}\n\n");
+        let (world, _server) = world(Reply::raw(&[HELLO, STOP, &end, DONE])).await;
+        assert_eq!(world.open().client.said("hi").await, "hello");
+        world.settled().await;
+        let usage = world.store.tasks().usage(None, None).await.unwrap();
+        assert_eq!(usage[0].cached_tokens, 64, "{said}");
+    }
 }

@@ -53,7 +53,15 @@ impl Chat {
         let cause = message(asked);
         let (workspace, trigger) = (
             self.workspace(),
-            Trigger { id, chat, cause, prompt, model, now: "Monday.".to_owned() },
+            Trigger {
+                id,
+                chat,
+                cause,
+                prompt,
+                model,
+                now: "Monday.".to_owned(),
+                phrases: Box::default(),
+            },
         );
         self.on_db(move |db| load(db, &workspace, i64::MAX, &trigger)).await
     }
@@ -75,7 +83,8 @@ fn past_turn(db: &ChatDb, cause: Cause, steps: &[Step], answered: &str) -> rusql
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let id = format!("m{}", NUMBER.fetch_add(1, Ordering::Relaxed)).parse().unwrap();
     let (chat, prompt, model) = (ChatId::from_number(CHAT), String::new(), ModelFacts::default());
-    let trigger = Trigger { id, chat, cause, prompt, model, now: String::new() };
+    let trigger =
+        Trigger { id, chat, cause, prompt, model, now: String::new(), phrases: Box::default() };
     let Accepted::Fresh { seq } = db.accept(&trigger)? else { panic!("it was there already") };
     for (n, step) in steps.iter().enumerate() {
         db.append(seq, &Recorded { n, step: step.clone(), usage: Usage::default() })?;

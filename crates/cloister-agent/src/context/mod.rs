@@ -10,14 +10,15 @@ mod window;
 
 use std::path::Path;
 
-use cloister_protocol::link::{Cause, Step, Trigger};
-use cloister_protocol::{Attachment, End, ModelFacts, Usage};
+use cloister_protocol::link::{Cause, Step, TaskReport, Trigger};
+use cloister_protocol::{Attachment, End, ErrorCode, ModelFacts, Usage};
 
-use crate::journal::ChatDb;
+use crate::journal::{ChatDb, PastTurn};
 use crate::model::{ChatMessage, Content, Part};
 use crate::text;
 
 pub(crate) use files::memory;
+pub(crate) use past::{note, words};
 pub(crate) use window::{Backlog, Room, backlog};
 
 const PROMPT: &str = "You are the coordinator: the part of a private agent that talks with the person. \
@@ -62,6 +63,10 @@ pub(crate) struct Loaded {
     pub(crate) usage: Usage,
     /// What else the person must be told, and the number of the last of it.
     pub(crate) notices: (i64, Vec<String>),
+    /// What the turns before this one would have told when it took their place.
+    pub(crate) taken_over: Vec<TaskReport>,
+    /// Not all that was said in this chat is shown.
+    pub(crate) left_out: bool,
     /// Older turns no longer fit: the summary wants renewing, for so much room.
     pub(crate) overflow: Option<Room>,
 }
@@ -96,6 +101,7 @@ pub(crate) fn load(
             "\n\n{unseen} earlier turns of this chat are not shown here; `look_back` finds them."
         ));
     }
+    let left_out = window.summary.is_some() || window.unseen > 0;
     let mut messages = vec![ChatMessage::system(system)];
     messages.extend(window.past.before(current(workspace, &trigger.cause, asked, &now)));
     Ok(Loaded {
@@ -104,8 +110,22 @@ pub(crate) fn load(
         steps: db.steps(seq)?,
         usage: db.usage(seq)?,
         notices: db.notices()?,
+        taken_over: taken_over(db, seq)?,
+        left_out,
         overflow: window.overflow.then_some(room),
     })
+}
+
+/// The reports of turns that made way for this one before they had told them.
+fn taken_over(db: &ChatDb, seq: i64) -> rusqlite::Result<Vec<TaskReport>> {
+    let made_way = |turn: &PastTurn| turn.error == Some(ErrorCode::Continued);
+    let turns = db.newest(db.cleared_upto()?, seq, made_way)?;
+    let causes = turns.into_iter().rev().map(|turn| turn.cause);
+    let reports = causes.filter_map(|cause| match cause {
+        Cause::TasksEnded { reports } => Some(reports),
+        Cause::Message { .. } | Cause::Clear => None,
+    });
+    Ok(reports.flatten().collect())
 }
 
 /// What is so now and may be otherwise in the next turn. It is the last thing the model reads: all before it is the same

@@ -85,7 +85,7 @@ fn said(turn: &PastTurn) -> Vec<ChatMessage> {
 }
 
 /// The model's words alone.
-pub(super) fn words(turn: &PastTurn) -> String {
+pub(crate) fn words(turn: &PastTurn) -> String {
     if turn.steps.is_empty() && turn.error.is_none() {
         return turn.text.clone();
     }
@@ -95,7 +95,7 @@ pub(super) fn words(turn: &PastTurn) -> String {
 }
 
 /// How a turn ended that has no answer, or not a whole one.
-pub(super) fn note(turn: &PastTurn) -> Option<&'static str> {
+pub(crate) fn note(turn: &PastTurn) -> Option<&'static str> {
     let broken = turn.steps.is_empty();
     Some(match turn.error? {
         ErrorCode::Continued if broken => {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use cloister_protocol::TaskState;
 use cloister_protocol::link::TaskReport;
+use cloister_protocol::{Phrases, TaskState, filled};
 
 use crate::text;
 
@@ -34,33 +34,34 @@ pub(crate) fn listed(report: &TaskReport) -> String {
 }
 
 /// The message to the person when the model can't write it.
-pub(crate) fn for_person(reports: &[TaskReport]) -> String {
-    let sentences: Vec<String> = reports.iter().map(sentence).collect();
+pub(crate) fn for_person(reports: &[TaskReport], phrases: &Phrases) -> String {
+    let sentences: Vec<String> = reports.iter().map(|report| sentence(report, phrases)).collect();
     sentences.join("\n\n")
 }
 
-fn sentence(report: &TaskReport) -> String {
+fn sentence(report: &TaskReport, phrases: &Phrases) -> String {
     let TaskReport { task, title, state, result, .. } = report;
     let became = match state {
-        TaskState::Done => "is done",
-        TaskState::Failed => "failed",
-        TaskState::Cancelled => "was cancelled",
-        TaskState::Queued => "is queued",
-        TaskState::Running => "is running",
-        TaskState::Waiting => "is waiting",
+        TaskState::Done => phrases.task_done.as_str(),
+        TaskState::Failed => &phrases.task_failed,
+        TaskState::Cancelled => &phrases.task_cancelled,
+        // None of these has ended.
+        TaskState::Queued | TaskState::Running | TaskState::Waiting => "{task} ({title}) is open",
     };
+    let became = filled(became, &[("task", &task.to_string()), ("title", title)]);
     let result = text::shorten(result.trim(), MAX_RESULT_BYTES);
     let colon = if result.is_empty() { "." } else { ":\n" };
-    format!("{task} ({title}) {became}{colon}{result}")
+    format!("{became}{colon}{result}")
 }
 
 /// What the record does not show and `said` does not mention.
-pub(crate) fn unsaid(reports: &[TaskReport], said: &str) -> Option<String> {
+pub(crate) fn unsaid(reports: &[TaskReport], phrases: &Phrases, said: &str) -> Option<String> {
     let missing: Vec<&str> = reports
         .iter()
         .flat_map(|report| report.not_shown.iter())
         .map(String::as_str)
         .filter(|claim| !said.contains(claim))
         .collect();
-    (!missing.is_empty()).then(|| format!("Not shown by the record: {}", missing.join("; ")))
+    let claims = missing.join("; ");
+    (!missing.is_empty()).then(|| filled(&phrases.not_shown, &[("claims", &claims)]))
 }

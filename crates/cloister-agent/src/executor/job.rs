@@ -5,12 +5,13 @@ use std::time::Duration;
 use cloister_protocol::link::{
     Asked, Call, CallStatus, Finish, Outcome, Request, Start, Step, Uplink,
 };
-use cloister_protocol::{TaskId, Update, Usage};
+use cloister_protocol::{Phrases, TaskId, Usage};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::Tools;
+use super::telling::Telling;
 use crate::context::{MOST_SHRUNK, Room};
 use crate::door::{Door, DoorError};
 use crate::egress::Egress;
@@ -27,8 +28,6 @@ use crate::{text, tools::program};
 /// How long the ledger may take to confirm a step.
 const JOURNAL_TIMEOUT: Duration = Duration::from_secs(30);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
-const PROGRESS_EVERY: Duration = Duration::from_secs(1);
-const MAX_PROGRESS_BYTES: usize = 200;
 const MAX_LAST_OUTPUT: usize = 2000;
 /// What stands behind the output of a program that went well.
 const EXIT_OK: &str = "[exit code 0]";
@@ -61,7 +60,7 @@ pub(super) struct Job {
     shrunk: u32,
     ledger: Vec<Step>,
     usage: Usage,
-    progress_at: Option<Instant>,
+    telling: Telling,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -86,6 +85,7 @@ impl Job {
     ) -> Self {
         let Tools { model, place, egress } = tools;
         let small = start.model.small;
+        let telling = Telling::new(link.clone(), start.task);
         let model_calls = usize::try_from(start.max_steps).unwrap_or(usize::MAX).max(1);
         Self {
             link,
@@ -102,7 +102,7 @@ impl Job {
             base,
             ledger: start.ledger,
             usage: Usage::default(),
-            progress_at: None,
+            telling,
         }
     }
 
@@ -119,7 +119,7 @@ impl Job {
                 None | Some("") => Ok(failed(nothing_said(&ledger))),
                 Some(said) => Ok(finish(true, self.with_output(said.to_owned(), &ledger))),
             },
-            Err(Halt::Looping(looping)) => Ok(failed(looping.to_string())),
+            Err(Halt::Looping(looping)) => Ok(failed(looping.told(&Phrases::default()))),
             Err(Halt::Stopped(Stop::Finished(finish))) => {
                 let result = self.with_output(finish.result.clone(), &ledger);
                 Ok(Finish { usage, result, ..*finish })
@@ -216,11 +216,14 @@ impl Job {
         messages.extend(urge.map(|words| ChatMessage::user(words.to_owned())));
         let mut call = self.model.open(&messages, Some(&self.schemas), ledger.kind()).await?;
         drop(messages);
-        // Nobody watches an executor write; its text is told when it is whole.
-        while call.next().await?.is_some() {}
+        self.telling.begin();
+        // Nobody watches an executor write: its text is told when it is whole, and until then what it is at.
+        while let Some(piece) = call.next().await? {
+            self.telling.heard(&piece).await?;
+        }
         let answer = call.finish()?;
         self.usage += answer.usage;
-        self.progress(&answer).await?;
+        self.telling.answered(&answer).await?;
         Ok(answer)
     }
 
@@ -243,22 +246,6 @@ impl Job {
             Err(error @ LinkError::NoReply(_)) => Ok(tools::failed(error.to_string())),
             Err(error @ LinkError::Gone) => Err(error.into()),
         }
-    }
-
-    /// A sentence about what is being done, at most once a second.
-    async fn progress(&mut self, answer: &ModelAnswer) -> Result<(), LinkError> {
-        let now = Instant::now();
-        if self.progress_at.is_some_and(|at| now < at + PROGRESS_EVERY) || answer.calls.is_empty() {
-            return Ok(());
-        }
-        let said = text::first_line(&answer.text, MAX_PROGRESS_BYTES);
-        let doing = match answer.calls.first() {
-            Some(call) if said.is_empty() => described(call),
-            _ => said.to_owned(),
-        };
-        self.progress_at = Some(now);
-        let update = Update::Progress { task: Some(self.task), text: doing };
-        self.link.send(Uplink::Update(update)).await
     }
 }
 
@@ -297,14 +284,6 @@ fn offered(start: &Start) -> Value {
         let fits = tools::is_for(tool, start.model);
         !missing && fits && (tool.name != "task" || start.may_delegate)
     }))
-}
-
-/// A call in a few words: the tool and the start of its first argument.
-fn described(call: &Call) -> String {
-    let arguments = tools::as_value(&call.arguments);
-    let first = arguments.as_object().and_then(|map| map.values().find_map(Value::as_str));
-    let first = text::first_line(first.unwrap_or_default(), MAX_PROGRESS_BYTES);
-    text::head(&format!("{} {first}", call.name), MAX_PROGRESS_BYTES).trim_end().to_owned()
 }
 
 async fn ask_door(door: &Door, call: DoorCall) -> Outcome {

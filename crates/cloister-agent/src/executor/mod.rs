@@ -6,6 +6,7 @@
 
 mod job;
 mod prompt;
+mod telling;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ use crate::link::{self, Link};
 use crate::log;
 use crate::model::Model;
 use crate::tools::ChatFolder;
+use crate::tools::program::Programs;
 
 use job::Job;
 
@@ -51,7 +53,7 @@ struct Tools {
 }
 
 async fn work(link: Link, mut frames: mpsc::Receiver<Downlink>, tools: Tools) -> ExitCode {
-    let start = match timeout(START_TIMEOUT, first_start(&mut frames)).await {
+    let mut start = match timeout(START_TIMEOUT, first_start(&mut frames)).await {
         Ok(Some(start)) => start,
         Ok(None) => return ExitCode::SUCCESS,
         Err(_elapsed) => {
@@ -63,7 +65,9 @@ async fn work(link: Link, mut frames: mpsc::Receiver<Downlink>, tools: Tools) ->
     let task = start.task;
     let Tools { model, place, mut egress } = tools;
     let secrets = egress.learn_secrets().await;
-    let base = prompt::messages(&start, secrets.as_deref());
+    let programs = Programs::found();
+    start.without.extend(programs.missing_tools());
+    let base = prompt::messages(&start, secrets.as_deref(), &programs);
     let tools = Tools { model, place, egress };
     let job = Box::pin(Job::new(link.clone(), tools, seen, base, start).run());
     // Leaving this select drops the job, and with it whatever program it runs is killed.

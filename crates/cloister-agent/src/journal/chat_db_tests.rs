@@ -11,6 +11,7 @@ fn trigger(id: &str) -> Trigger {
         prompt: String::new(),
         model: ModelFacts::default(),
         now: String::new(),
+        phrases: Box::default(),
     }
 }
 

@@ -23,7 +23,7 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{sleep, timeout};
 
 use answer::AnswerBuilder;
 pub(crate) use answer::Piece;
@@ -33,9 +33,9 @@ use sse::SseParser;
 
 use crate::door::{self, CONNECT_TIMEOUT, DialError};
 
-/// The broker has its own, shorter limits; these only keep a dead broker from holding us for ever.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
-const CALL_TIMEOUT: Duration = Duration::from_secs(1800);
+/// The broker has its own, shorter limits, and says every few seconds that a model is waited for; this only keeps a dead
+/// broker from holding us for ever. An answer that goes on may take as long as it takes.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(900);
 const MAX_ERROR_BYTES: usize = 64 << 10;
 /// Calls of this agent at once; others wait. The door refuses a few more than this.
 const MAX_CALLS: usize = 36;
@@ -151,7 +151,6 @@ impl Model {
         tools: Option<&Value>,
         kind: Option<WorkKind>,
     ) -> Result<ModelCall, ModelError> {
-        let deadline = Instant::now() + CALL_TIMEOUT;
         let stream_options = StreamOptions { include_usage: true };
         let body = Body { model: "default", stream: true, stream_options, messages, kind, tools };
         let body = serde_json::to_vec(&body).map_err(|error| {
@@ -162,14 +161,14 @@ impl Model {
         })?;
         let request = request(body)?;
         let mut connection = self.connect().await.map_err(not_reached)?;
-        let response = match timeout_at(deadline, connection.sender.send_request(request)).await {
+        let response = match timeout(IDLE_TIMEOUT, connection.sender.send_request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
                 return Err(ModelError::door_broke(format!(
                     "The connection to the broker broke before an answer came ({error})."
                 )));
             }
-            Err(_elapsed) => return Err(too_slow(CALL_TIMEOUT)),
+            Err(_elapsed) => return Err(too_slow(IDLE_TIMEOUT)),
         };
         if !response.status().is_success() {
             return Err(refusal(response).await);
@@ -180,7 +179,6 @@ impl Model {
             answer: AnswerBuilder::default(),
             pieces: VecDeque::new(),
             over: None,
-            deadline,
             connection,
             kept: self.kept.clone(),
             _place: place,
@@ -252,7 +250,6 @@ pub(crate) struct ModelCall {
     pieces: VecDeque<Piece>,
     /// How the answer ended; told after the pieces that came before.
     over: Option<Result<(), ModelError>>,
-    deadline: Instant,
     connection: DoorConnection,
     kept: KeptConnection,
     _place: OwnedSemaphorePermit,
@@ -282,8 +279,7 @@ impl ModelCall {
 
     /// Takes what the network brings next; says when, and how, it was the last.
     async fn read(&mut self) -> Option<Result<(), ModelError>> {
-        let limit = self.deadline.min(Instant::now() + IDLE_TIMEOUT);
-        match timeout_at(limit, self.body.frame()).await {
+        match timeout(IDLE_TIMEOUT, self.body.frame()).await {
             Err(_elapsed) => Some(Err(too_slow(IDLE_TIMEOUT))),
             Ok(Some(Ok(frame))) => {
                 let events = self.sse.push(frame.data_ref()?);

@@ -14,8 +14,8 @@ const MAX_TIMEOUT: u64 = 600;
 pub(super) const TOOL: Tool = Tool {
     name: "bash",
     about: "Run a bash command in /chat. Output and errors come back together with the exit code; \
-            of a long output the middle is left out. There is no input. Network access \
-            (curl, git, pip, npm, wget) is limited to allowed hosts.",
+            of a long output the middle is left out. There is no input. Programs reach \
+            allowed hosts only.",
     parameters: || {
         object(
             json!({

@@ -9,7 +9,7 @@ use super::{Effect, Handler, Tool, object, parse};
 pub(super) const TOOL: Tool = Tool {
     name: "delegate",
     about: "Hand work to an executor that runs in the background with its own tools (files of this \
-            chat, bash, Python). It does not see the conversation: put everything it needs in the \
+            chat, programs). It does not see the conversation: put everything it needs in the \
             instructions. Several may run at once.",
     parameters: || {
         object(

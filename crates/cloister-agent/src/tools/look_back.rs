@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Effect, Handler, Tool, done, failed, object, parse};
-use crate::context::told;
+use crate::context::{self, note, told};
 use crate::journal::{ChatDb, PastTurn};
 use crate::text;
 
@@ -95,8 +95,16 @@ impl LookBack {
     }
 
     fn read(&self, turn: &PastTurn) -> Outcome {
-        let all =
-            format!("{}\nAsked:\n{}\n\nAnswered:\n{}", heading(turn), told(&turn.cause), turn.text);
+        let mut all = format!(
+            "{}\nAsked:\n{}\n\nAnswered:\n{}",
+            heading(turn),
+            told(&turn.cause),
+            context::words(turn)
+        );
+        if let Some(note) = note(turn) {
+            all.push('\n');
+            all.push_str(note);
+        }
         let rest = all.get(all.ceil_char_boundary(self.offset)..).unwrap_or_default();
         let part = text::head(rest, MAX_TURN_BYTES);
         let left = rest.len() - part.len();
@@ -114,7 +122,7 @@ fn heading(turn: &PastTurn) -> String {
 
 /// What of a turn is shown in a list; none when not all words are in it.
 fn excerpt(turn: &PastTurn, words: &[String]) -> Option<String> {
-    let (asked, answered) = (told(&turn.cause), turn.text.as_str());
+    let (asked, answered) = (told(&turn.cause), context::words(turn));
     let lower = format!("{asked}\n{answered}").to_lowercase();
     if !words.iter().all(|word| lower.contains(word.as_str())) {
         return None;
@@ -127,7 +135,13 @@ fn excerpt(turn: &PastTurn, words: &[String]) -> Option<String> {
         let dots = |cut_off: bool| if cut_off { "…" } else { "" };
         format!("{}{cut}{}", dots(from > 0), dots(from + cut.len() < text.len()))
     };
-    Some(format!("{}\nAsked: {}\nAnswered: {}", heading(turn), around(&asked), around(answered)))
+    let mut found =
+        format!("{}\nAsked: {}\nAnswered: {}", heading(turn), around(&asked), around(&answered));
+    if let Some(note) = note(turn) {
+        found.push('\n');
+        found.push_str(note);
+    }
+    Some(found)
 }
 
 /// Date and time of seconds since 1970, in UTC.

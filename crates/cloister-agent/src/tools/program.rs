@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -28,6 +29,69 @@ const LINGER: Duration = Duration::from_millis(200);
 const FILE_LIMIT_EXIT: i32 = 153;
 const FILE_LIMIT_SIGNAL: i32 = 25;
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// What models like to use, of which not every sandbox has all: the usual ones first.
+const USUAL: [&str; 14] = [
+    "python3", "git", "gcc", "node", "make", "cargo", "go", "java", "ruby", "perl", "jq",
+    "sqlite3", "ffmpeg", "pandoc",
+];
+/// What reaches hosts as it is set up here.
+const REACHING: [&str; 5] = ["curl", "git", "pip", "npm", "wget"];
+
+/// The programs of this sandbox, as far as a model is told of them.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    there: Vec<&'static str>,
+}
+
+impl Programs {
+    /// Looks which of them can be run here.
+    pub(crate) fn found() -> Self {
+        let path = path();
+        let is_there =
+            |name: &&str| path.split(':').any(|folder| Path::new(folder).join(name).is_file());
+        let mut there: Vec<_> =
+            ["bash"].into_iter().chain(USUAL).chain(REACHING).filter(is_there).collect();
+        there.dedup();
+        Self { there }
+    }
+
+    fn listed(&self, of: &[&'static str]) -> Vec<&'static str> {
+        of.iter().copied().filter(|name| self.there.contains(name)).collect()
+    }
+
+    /// What there is to run.
+    pub(crate) fn that_are_there(&self) -> String {
+        let missing: Vec<_> =
+            USUAL.into_iter().take(4).filter(|name| !self.there.contains(name)).collect();
+        let there = [self.listed(&["bash"]), self.listed(&USUAL)].concat();
+        let lacks = match missing.as_slice() {
+            [] => String::new(),
+            missing => format!(" Not installed: {}.", missing.join(", ")),
+        };
+        format!("Programs that are there: {}.{lacks}", there.join(", "))
+    }
+
+    /// With what pages and packages are got, behind the tool for it.
+    pub(crate) fn that_reach_out(&self) -> String {
+        match self.listed(&REACHING).as_slice() {
+            [] => String::new(),
+            some => format!(", and use {} as usual, set up for it", some.join(", ")),
+        }
+    }
+
+    /// Tools that need a program which is not there.
+    pub(crate) fn missing_tools(&self) -> Vec<String> {
+        let needs = [("python", "python3"), ("bash", "bash")];
+        let missing = needs.into_iter().filter(|(_, program)| !self.there.contains(program));
+        missing.map(|(tool, _)| tool.to_owned()).collect()
+    }
+}
+
+/// Where programs are looked for.
+fn path() -> String {
+    std::env::var("PATH").unwrap_or_else(|_none| PATH.to_owned())
+}
 
 /// Models call it `python`, and many a system has it only as `python3`: a function of every bash that is started.
 const PYTHON: (&str, &str) = (
@@ -72,7 +136,7 @@ fn start(
     let (reader, writer) = io::pipe()?;
     let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
     let mut command = Command::new(program.name);
-    let path = std::env::var("PATH").unwrap_or_else(|_none| PATH.to_owned());
+    let path = path();
     let child = command
         .args(&program.arguments)
         .current_dir(place.chat())

@@ -24,6 +24,13 @@ const COORDINATOR: &[ShortTool] = &[
     },
 ];
 
+/// For a chat of which not all is shown.
+const LOOK_BACK: ShortTool = ShortTool {
+    name: "look_back",
+    about: "Find what was said earlier in this chat and is not shown here.",
+    arguments: &[("query", "Words that occur in it.")],
+};
+
 const EXECUTOR: &[ShortTool] = &[
     ShortTool {
         name: "write_file",
@@ -69,8 +76,9 @@ pub(crate) fn is_echo(text: &str) -> bool {
     plain.starts_with("<tools>") || plain.starts_with("{\"type\":\"function\"")
 }
 
-pub(crate) fn for_coordinator() -> Value {
-    schemas(COORDINATOR.iter())
+/// `look_back`: whether something that was said is not shown.
+pub(crate) fn for_coordinator(look_back: bool) -> Value {
+    schemas(COORDINATOR.iter().chain(look_back.then_some(&LOOK_BACK)))
 }
 
 /// `plan_first`: whether there is a plan to propose.
@@ -105,7 +113,9 @@ mod tests {
     /// A short form is taken by the tool that it is a form of.
     #[test]
     fn every_short_tool_is_a_tool_with_these_arguments() {
-        let both = [(COORDINATOR, super::super::COORDINATOR), (EXECUTOR, super::super::EXECUTOR)];
+        let whole = super::super::COORDINATOR;
+        let both =
+            [(COORDINATOR, whole), (&[LOOK_BACK][..], whole), (EXECUTOR, super::super::EXECUTOR)];
         for (short, whole) in both {
             for tool in short {
                 let same = super::super::find(whole, tool.name).unwrap();
@@ -127,7 +137,7 @@ mod tests {
         let whole = |tools| super::super::schemas(tools).to_string().len();
         let executor = for_executor(&[], false).to_string().len();
         assert!(executor * 3 < whole(super::super::EXECUTOR), "{executor}");
-        let coordinator = for_coordinator().to_string().len();
+        let coordinator = for_coordinator(true).to_string().len();
         assert!(coordinator * 3 < whole(super::super::COORDINATOR), "{coordinator}");
     }
 }

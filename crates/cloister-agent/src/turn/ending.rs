@@ -1,7 +1,7 @@
 //! The words with which a turn ends, however it ended. Pure.
 
-use cloister_protocol::ErrorCode;
 use cloister_protocol::link::{Cause, TaskReport};
+use cloister_protocol::{ErrorCode, Phrases};
 
 use super::Stop;
 use crate::context::reports;
@@ -9,16 +9,6 @@ use crate::guard::Looping;
 use crate::journal::JournalError;
 use crate::link::LinkError;
 use crate::work::Halt;
-
-const EMPTY: &str = "The model gave an empty answer. Please ask again, or in other words.";
-/// Behind an answer that ends where it may be no longer.
-pub(super) const CUT: &str =
-    "(The answer ends here because it may not be longer. Say \"go on\" for the rest.)";
-const CANCELLED: &str = "Stopped.";
-const NO_ROOM: &str = "I can't write to this chat's record: the workspace is full or over its quota. \
-    Delete files you no longer need, or raise the quota, and ask again.";
-const NO_RECORD: &str = "I can't use this chat's record, so I can't answer here; the log has the \
-    cause. Start a new chat, or ask the operator to look at it.";
 
 /// How the loop ended; losing the link is no end.
 pub(super) enum TurnOutcome {
@@ -30,6 +20,10 @@ pub(super) enum TurnOutcome {
     Failed {
         words: String,
         code: ErrorCode,
+    },
+    /// Its journal can't be written, because there is no room or for another reason.
+    NoJournal {
+        is_full: bool,
     },
 }
 
@@ -49,30 +43,53 @@ impl TurnOutcome {
     }
 
     pub(super) fn no_journal(error: &JournalError) -> Self {
-        if error.is_full() {
-            Self::Failed { words: NO_ROOM.to_owned(), code: ErrorCode::OverQuota }
-        } else {
-            Self::Failed { words: NO_RECORD.to_owned(), code: ErrorCode::Internal }
-        }
+        Self::NoJournal { is_full: error.is_full() }
     }
 
-    /// What is added to what was `shown`, and the error code of the end.
-    pub(super) fn words(self, cause: &Cause, shown: &str) -> (Option<String>, Option<ErrorCode>) {
+    /// What is added to what was `shown`, and the error code of the end. `taken_over`: what turns would have told that
+    /// made way for this one; it is told whatever becomes of this one.
+    pub(super) fn words(
+        self,
+        cause: &Cause,
+        taken_over: &[TaskReport],
+        (phrases, shown): (&Phrases, &str),
+    ) -> (Option<String>, Option<ErrorCode>) {
+        let answered = matches!(self, Self::Answered) && !shown.is_empty();
+        if taken_over.is_empty() || answered || matches!(self, Self::Yielded) {
+            return self.own_words(cause, phrases, shown);
+        }
+        let (words, error) = self.own_words(cause, phrases, shown);
+        let told = reports::for_person(taken_over, phrases);
+        (Some(words.map_or_else(|| told.clone(), |words| format!("{told}\n\n{words}"))), error)
+    }
+
+    fn own_words(
+        self,
+        cause: &Cause,
+        phrases: &Phrases,
+        shown: &str,
+    ) -> (Option<String>, Option<ErrorCode>) {
         let reports = reports_of(cause);
+        let (failed, code) = match &self {
+            Self::NoJournal { is_full: true } => (&phrases.no_room, ErrorCode::OverQuota),
+            Self::NoJournal { is_full: false } => (&phrases.no_record, ErrorCode::Internal),
+            Self::Failed { words, code } => (words, *code),
+            _ => (&phrases.empty, ErrorCode::ModelUnavailable),
+        };
         match self {
             Self::Answered if !shown.is_empty() => (None, None),
-            Self::Answered if reports.is_empty() => {
-                (Some(EMPTY.to_owned()), Some(ErrorCode::ModelUnavailable))
-            }
-            Self::Answered => (Some(reports::for_person(reports)), None),
+            Self::Answered if reports.is_empty() => (Some(failed.clone()), Some(code)),
+            Self::Answered => (Some(reports::for_person(reports, phrases)), None),
             Self::Cancelled if !shown.is_empty() => (None, Some(ErrorCode::Cancelled)),
-            Self::Cancelled => (Some(CANCELLED.to_owned()), Some(ErrorCode::Cancelled)),
+            Self::Cancelled => (Some(phrases.stopped.clone()), Some(ErrorCode::Cancelled)),
             Self::Yielded => (None, Some(ErrorCode::Continued)),
-            Self::Looping(looping) => (Some(looping.to_string()), Some(ErrorCode::LoopStopped)),
-            Self::Failed { words, code } if reports.is_empty() => (Some(words), Some(code)),
+            Self::Looping(looping) => (Some(looping.told(phrases)), Some(ErrorCode::LoopStopped)),
+            Self::Failed { .. } | Self::NoJournal { .. } if reports.is_empty() => {
+                (Some(failed.clone()), Some(code))
+            }
             // What the tasks did is told even when no model can put it nicely: the turn did its work.
-            Self::Failed { words, .. } => {
-                (Some(format!("{}\n\n({words})", reports::for_person(reports))), None)
+            Self::Failed { .. } | Self::NoJournal { .. } => {
+                (Some(format!("{}\n\n({failed})", reports::for_person(reports, phrases))), None)
             }
         }
     }

@@ -13,11 +13,11 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use cloister_protocol::link::{
-    self, Asked, Call, CallStatus, Cause, Request, Step, Trigger, Uplink,
+    self, Asked, Call, CallStatus, Cause, Request, Step, TaskReport, Trigger, Uplink,
 };
 use cloister_protocol::{
     End, ErrorCode, MAX_TEXT_BYTES, MessageId, ModelFacts, ParseIdError, RequestId, ToolCall,
-    ToolResult, TurnId, Usage, with_causes,
+    ToolResult, TurnId, Usage, filled, with_causes,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -134,6 +134,8 @@ pub(crate) async fn run(
         cut: false,
         plain: false,
         shrunk: 0,
+        taken_over: Vec::new(),
+        left_out: false,
         steps: 0,
         signals,
         desk,
@@ -155,7 +157,8 @@ pub(crate) async fn run(
 /// The end of a turn whose trigger could not even be journaled.
 pub(crate) fn not_run(trigger: &Trigger, error: &JournalError) -> End {
     log_journal(error);
-    let (words, error) = TurnOutcome::no_journal(error).words(&trigger.cause, "");
+    let (words, error) =
+        TurnOutcome::no_journal(error).words(&trigger.cause, &[], (&*trigger.phrases, ""));
     End {
         turn: TurnId::of_trigger(&trigger.id),
         message: answered_message(trigger),
@@ -192,6 +195,10 @@ struct Running {
     plain: bool,
     /// How often the model was shown less because it was too much.
     shrunk: u32,
+    /// What the turns before this one would have told when it took their place.
+    taken_over: Vec<TaskReport>,
+    /// Not all that was said in this chat is shown to the model.
+    left_out: bool,
     /// How many steps are journaled.
     steps: usize,
     signals: watch::Receiver<Signal>,
@@ -201,6 +208,8 @@ impl Running {
     async fn answer(mut self, loaded: Loaded) -> Result<EndedTurn, LinkError> {
         let mut ledger = Ledger::new(loaded.steps);
         self.base = loaded.messages;
+        self.left_out = loaded.left_out;
+        self.taken_over = loaded.taken_over;
         self.usage = loaded.usage;
         if self.job.resumed {
             self.show_again(&ledger).await?;
@@ -245,15 +254,17 @@ impl Running {
     /// Says how it ended, where the answer itself does not.
     async fn conclude(&mut self, outcome: TurnOutcome) -> Result<Option<ErrorCode>, LinkError> {
         let cause = self.job.trigger.cause.clone();
-        let reports = ending::reports_of(&cause);
+        let phrases = self.job.trigger.phrases.clone();
+        let reports = [&self.taken_over, ending::reports_of(&cause)].concat();
         // Told for the model, and so kept as its words; why it could not is not.
-        if matches!(outcome, TurnOutcome::Failed { .. })
+        if matches!(outcome, TurnOutcome::Failed { .. } | TurnOutcome::NoJournal { .. })
             && !reports.is_empty()
             && self.last.is_none()
         {
-            self.keep_as_last(reports::for_person(reports));
+            self.keep_as_last(reports::for_person(&reports, &phrases));
         }
-        let (words, error) = outcome.words(&cause, &self.emitter.whole());
+        let (words, error) =
+            outcome.words(&cause, &self.taken_over, (&*phrases, &self.emitter.whole()));
         if error == Some(ErrorCode::Continued) {
             return Ok(error);
         }
@@ -261,9 +272,9 @@ impl Running {
             self.emitter.add_paragraph(&words).await?;
         }
         if self.cut && error.is_none() {
-            self.emitter.add_paragraph(ending::CUT).await?;
+            self.emitter.add_paragraph(&phrases.cut).await?;
         }
-        if let Some(unsaid) = reports::unsaid(reports, &self.emitter.whole()) {
+        if let Some(unsaid) = reports::unsaid(&reports, &phrases, &self.emitter.whole()) {
             self.emitter.add_paragraph(&unsaid).await?;
         }
         Ok(error)
@@ -299,7 +310,7 @@ impl Running {
 
     async fn ask_once(&mut self, ledger: &Ledger) -> Result<ModelAnswer, Stop> {
         if self.emitter.shown().len() > MAX_TEXT_BYTES {
-            let message = "I stopped because the answer grew too long. Ask for a part of it.";
+            let message = self.job.trigger.phrases.too_long.clone();
             return Err(ModelError::new(ErrorCode::TooLarge, message).into());
         }
         let mut signals = self.signals.clone();
@@ -352,15 +363,15 @@ impl Running {
     /// What is said for a small model that has begun a task, or is told of one that ended: it would begin the same again,
     /// or tell it as it was told.
     fn said_for(&self, ledger: &Ledger) -> Option<String> {
-        let Trigger { model, cause, .. } = &self.job.trigger;
+        let Trigger { model, cause, phrases, .. } = &self.job.trigger;
         match cause {
             _ if !model.small => None,
-            Cause::TasksEnded { reports } => Some(reports::for_person(reports)),
+            Cause::TasksEnded { reports } => Some(reports::for_person(reports, phrases)),
             Cause::Message { .. } | Cause::Clear => {
                 let begun = ledger.done_of("delegate").last()?;
                 let told = ledger.outcome_of(&begun.id)?.output.as_str();
                 let task = told.split_whitespace().nth(1).unwrap_or_default();
-                Some(format!("I have begun with it ({task}) and tell you what comes of it."))
+                Some(filled(&phrases.begun, &[("task", task)]))
             }
         }
     }
@@ -370,11 +381,18 @@ impl Running {
         static ALL: OnceLock<Value> = OnceLock::new();
         static BLIND: OnceLock<Value> = OnceLock::new();
         static SMALL: OnceLock<Value> = OnceLock::new();
+        static SMALL_IN_PART: OnceLock<Value> = OnceLock::new();
         let model = self.job.trigger.model;
         let schemas =
             || tools::schemas(tools::COORDINATOR.iter().filter(|tool| tools::is_for(tool, model)));
         Some(match model {
-            ModelFacts { small: true, .. } => SMALL.get_or_init(tools::small::for_coordinator),
+            // What it is told to look for it must be able to find.
+            ModelFacts { small: true, .. } if self.left_out => {
+                SMALL_IN_PART.get_or_init(|| tools::small::for_coordinator(true))
+            }
+            ModelFacts { small: true, .. } => {
+                SMALL.get_or_init(|| tools::small::for_coordinator(false))
+            }
             ModelFacts { vision: Some(false), .. } => BLIND.get_or_init(schemas),
             ModelFacts { .. } => ALL.get_or_init(schemas),
         })
@@ -475,6 +493,7 @@ impl Work for Running {
                     self.shrunk += 1;
                     if let Some(shorter) = context::without_half(&self.base) {
                         self.base = shorter;
+                        self.left_out = true;
                     }
                 }
                 other => return other,

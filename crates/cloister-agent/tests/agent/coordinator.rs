@@ -13,7 +13,15 @@ use crate::door::{Door, Link, ModelCall, PATIENCE};
 fn trigger(id: &str, chat: u32, cause: Cause) -> Downlink {
     let id: MessageId = id.parse().unwrap();
     let (chat, prompt, model) = (ChatId::from_number(chat), String::new(), ModelFacts::default());
-    Downlink::Trigger(Trigger { id, chat, cause, prompt, model, now: String::new() })
+    Downlink::Trigger(Trigger {
+        id,
+        chat,
+        cause,
+        prompt,
+        model,
+        now: String::new(),
+        phrases: Box::default(),
+    })
 }
 
 fn says(id: &str, text: &str) -> Downlink {
@@ -687,6 +695,70 @@ async fn task_reports_are_passed_on_with_what_is_not_shown() {
         end.text
     );
     assert_eq!(end.error, None);
+}
+
+/// A1: a message does not wait until a report is told; the report is told with its answer, and whatever becomes of that.
+#[tokio::test]
+async fn a_report_makes_way_for_a_message_and_is_not_lost() {
+    let mut door = Door::open();
+    let _agent = door.coordinator();
+    let mut link = door.link().await;
+    link.send(trigger("r1", 1, ended(3, "Wrote out.txt", &["tests pass"]))).await;
+    let mut call = door.model().await;
+    call.begin().await;
+    link.send(says("m1", "And how late is it?")).await;
+    link.send(yields("r1")).await;
+    let (report, _) = ending(&mut link, "r1").await;
+    assert_eq!((report.text.as_str(), report.error), ("", Some(ErrorCode::Continued)));
+    call.hung_up().await;
+    // A second message takes the first one's place, too.
+    let call = door.model().await;
+    assert!(call.shown().contains("Wrote out.txt") && call.shown().contains("how late"));
+    link.send(says("m2", "In Rome?")).await;
+    link.send(yields("m1")).await;
+    assert_eq!(ending(&mut link, "m1").await.0.error, Some(ErrorCode::Continued));
+    call.hung_up().await;
+    let call = door.model().await;
+    assert!(call.shown().contains("Wrote out.txt") && call.shown().contains("In Rome?"));
+    call.refuse(502, "model_unavailable", "Quota of acme exceeded.", "").await;
+    let (failed, frames) = ending(&mut link, "m2").await;
+    assert_eq!(failed.error, Some(ErrorCode::ModelUnavailable));
+    for told in [
+        "T3 (Report) is done",
+        "Wrote out.txt",
+        "Quota of acme",
+        "Not shown by the record: tests pass",
+    ] {
+        assert_eq!(failed.text.matches(told).count(), 1, "{told}: {}", failed.text);
+    }
+    assert_eq!(put_together(&frames, "m2"), failed.text);
+    // Once is enough.
+    link.send(says("m3", "Again?")).await;
+    door.model().await.refuse(502, "model_unavailable", "Still no money.", "").await;
+    assert!(!ending(&mut link, "m3").await.0.text.contains("out.txt"));
+}
+
+/// X12: what the agent itself says is in the words that the control plane gave it.
+#[tokio::test]
+async fn how_a_turn_ended_is_said_in_the_language_of_the_person() {
+    let mut door = Door::open();
+    let _agent = door.coordinator();
+    let mut link = door.link().await;
+    let spoken = |id: &str, cause: Option<Cause>| {
+        let Downlink::Trigger(mut trigger) = says(id, "Hallo") else { unreachable!() };
+        trigger.cause = cause.unwrap_or(trigger.cause);
+        trigger.phrases.empty = "Das Modell hat nichts gesagt.".into();
+        trigger.phrases.task_done = "{task} ({title}) ist fertig".into();
+        Downlink::Trigger(trigger)
+    };
+    link.send(spoken("m1", None)).await;
+    door.model().await.say("").await;
+    let (empty, _) = ending(&mut link, "m1").await;
+    assert_eq!(empty.text, "Das Modell hat nichts gesagt.");
+    link.send(spoken("r1", Some(ended(3, "Hier.", &[])))).await;
+    door.model().await.refuse(502, "model_unavailable", "Kein Modell.", "").await;
+    let (report, _) = ending(&mut link, "r1").await;
+    assert_eq!(report.text, "T3 (Report) ist fertig:\nHier.\n\n(Kein Modell.)");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! A door as the agent sees it: a Unix socket with the link and the model behind it, both played by
 //! the test.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -70,17 +70,22 @@ impl Door {
     }
 
     pub(crate) fn coordinator(&self) -> Child {
-        self.launch("coordinator", "--workspace")
+        self.launch("coordinator", "--workspace", None)
     }
 
     pub(crate) fn executor(&self) -> Child {
-        self.launch("executor", "--chat")
+        self.launch("executor", "--chat", None)
+    }
+
+    /// With the programs of this folder alone.
+    pub(crate) fn executor_with(&self, programs: &Path) -> Child {
+        self.launch("executor", "--chat", Some(programs))
     }
 
     #[expect(clippy::disallowed_methods, reason = "the test starts the real program")]
-    fn launch(&self, role: &str, files_option: &str) -> Child {
+    fn launch(&self, role: &str, files_option: &str, path: Option<&Path>) -> Child {
         // As the launcher does: a write beyond the file-size limit is an error, not the end.
-        Command::new("sh")
+        Command::new("/bin/sh")
             .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
             .arg(env!("CARGO_BIN_EXE_cloister-agent"))
             .arg(role)
@@ -90,6 +95,7 @@ impl Door {
             .arg(self.files())
             .args(if role == "executor" { &["--proxy-port", "0"][..] } else { &[] })
             .env("TMPDIR", self.dir.path())
+            .envs(path.map(|path| ("PATH", path)))
             .stdin(Stdio::null())
             .kill_on_drop(true)
             .spawn()

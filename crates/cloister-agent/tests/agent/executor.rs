@@ -4,7 +4,7 @@ use cloister_protocol::link::{
     Asked, Call, CallStatus, Claim, Downlink, Finish, Outcome, Reply, Request, Start, Step,
     TaskReport, Uplink,
 };
-use cloister_protocol::{Answer, ModelFacts, TaskId, TaskState, Update};
+use cloister_protocol::{Answer, ModelDoing, ModelFacts, TaskId, TaskState, Update};
 use serde_json::{Value, json};
 use tokio::process::Child;
 use tokio::time::{Instant, timeout};
@@ -44,8 +44,12 @@ impl Attempt {
         Self::begin_at(Door::open(), start).await
     }
 
-    async fn begin_at(mut door: Door, start: Start) -> Self {
+    async fn begin_at(door: Door, start: Start) -> Self {
         let agent = door.executor();
+        Self::begin_by(door, agent, start).await
+    }
+
+    async fn begin_by(mut door: Door, agent: Child, start: Start) -> Self {
         let link = door.link().await;
         let ledger = start.ledger.clone();
         link.send(Downlink::Start(start)).await;
@@ -165,6 +169,61 @@ async fn every_step_is_journaled_before_it_takes_effect() {
     let finish = attempt.say("Done.").await;
     assert_eq!((finish.ok, finish.result.as_str()), (true, "Done."));
     assert_eq!(finish.usage.prompt_tokens, 20);
+}
+
+/// A3: whoever looks at a task sees that its model is at it, though nothing of its answer can be shown.
+#[tokio::test]
+async fn what_the_model_of_a_task_is_at_is_told() {
+    let mut attempt = Attempt::begin(task()).await;
+    let mut call = attempt.door.model().await;
+    call.begin().await;
+    call.event(&json!({"cloister": "waiting", "attempt": 1, "doing": "reads"})).await;
+    call.event(&json!({"cloister": "waiting", "attempt": 2, "doing": "reads"})).await;
+    let delta = |delta: Value| json!({"choices": [{"index": 0, "delta": delta}]});
+    for _ in 0..3 {
+        call.event(&delta(json!({"reasoning_content": "hm "}))).await;
+    }
+    call.text("Done.").await;
+    call.text(" All of it.").await;
+    call.end().await;
+    let finish = attempt.finish().await;
+    assert_eq!(finish.result, "Done. All of it.");
+    let at: Vec<_> = attempt
+        .others
+        .iter()
+        .filter_map(|frame| match frame {
+            Uplink::Update(Update::Progress { doing, attempt, .. }) => Some((*doing, *attempt)),
+            _ => None,
+        })
+        .collect();
+    let (reads, thinks, writes) = (ModelDoing::Reads, ModelDoing::Thinks, ModelDoing::Writes);
+    let again = Some(2);
+    assert_eq!(
+        at,
+        [(Some(reads), None), (Some(reads), again), (Some(thinks), again), (Some(writes), again)]
+    );
+}
+
+/// What a model is told is there is there, and it is offered no tool that can't work.
+#[tokio::test]
+async fn a_model_is_told_of_the_programs_that_there_are() {
+    let door = Door::open();
+    let programs = door.dir.path().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    for name in ["bash", "git", "curl"] {
+        std::os::unix::fs::symlink(format!("/usr/bin/{name}"), programs.join(name)).unwrap();
+    }
+    let agent = door.executor_with(&programs);
+    let mut attempt = Attempt::begin_by(door, agent, task()).await;
+    let call = attempt.door.model().await;
+    let shown = call.shown();
+    assert!(shown.contains("Programs that are there: bash, git."), "{shown}");
+    assert!(shown.contains("Not installed: python3, gcc, node."), "{shown}");
+    assert!(shown.contains("use curl, git as usual"), "{shown}");
+    let tools = call.body["tools"].to_string();
+    assert!(tools.contains("\"bash\"") && !tools.contains("\"python\""), "{tools}");
+    call.say("Done.").await;
+    assert!(attempt.finish().await.ok);
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ fn trigger(model: ModelFacts) -> Downlink {
     };
     let (id, chat) = ("m1".parse().unwrap(), ChatId::from_number(1));
     let (prompt, now) = (String::new(), String::new());
-    Downlink::Trigger(Trigger { id, chat, cause, prompt, model, now })
+    Downlink::Trigger(Trigger { id, chat, cause, prompt, model, now, phrases: Box::default() })
 }
 
 fn offers(body: &Value, tool: &str) -> bool {

@@ -55,7 +55,16 @@ async fn a_talk_has_two_tools_until_a_task_has_begun() {
         Cause::Message { from: "ann".into(), text: "count".into(), attachments: Vec::new() };
     let (id, chat) = ("m1".parse().unwrap(), ChatId::from_number(1));
     let (prompt, now) = (String::new(), String::new());
-    link.send(Downlink::Trigger(Trigger { id, chat, cause, prompt, model: small(), now })).await;
+    link.send(Downlink::Trigger(Trigger {
+        id,
+        chat,
+        cause,
+        prompt,
+        model: small(),
+        now,
+        phrases: Box::default(),
+    }))
+    .await;
     let call = door.model().await;
     assert_eq!(offered(&call.body), ["delegate", "remember"]);
     call.call("", "c", &[("delegate", json!({"instructions": "Count."}))]).await;
@@ -76,11 +85,63 @@ async fn a_talk_has_two_tools_until_a_task_has_begun() {
     let reports = vec![TaskReport { task, title, state, result, not_shown: Vec::new() }];
     let cause = Cause::TasksEnded { reports };
     let (id, prompt, now) = ("m2".parse().unwrap(), String::new(), String::new());
-    link.send(Downlink::Trigger(Trigger { id, chat, cause, prompt, model: small(), now })).await;
+    link.send(Downlink::Trigger(Trigger {
+        id,
+        chat,
+        cause,
+        prompt,
+        model: small(),
+        now,
+        phrases: Box::default(),
+    }))
+    .await;
     let frames = link.until(|frame| matches!(frame, Uplink::End(_))).await;
     let Some(Uplink::End(end)) = frames.last() else { unreachable!() };
     assert!(end.text.starts_with("T1 (Count.) is done:") && end.text.ends_with("1 2 3"), "{end:?}");
     assert!(door.model_was_not_asked());
+}
+
+/// What it is told to look for it can find.
+#[tokio::test]
+async fn a_small_model_can_look_back_where_not_all_is_shown() {
+    let mut door = Door::open();
+    let _agent = door.coordinator();
+    let mut link = door.link().await;
+    let tiny = ModelFacts { window_tokens: Some(2_048), output_tokens: Some(256), ..small() };
+    let chat = ChatId::from_number(1);
+    let mut last = Vec::new();
+    for number in 1..=6 {
+        let (from, attachments) = ("ann".to_owned(), Vec::new());
+        let cause = Cause::Message { from, text: "word ".repeat(80), attachments };
+        let (prompt, now) = (String::new(), String::new());
+        let id = format!("m{number}").parse().unwrap();
+        link.send(Downlink::Trigger(Trigger {
+            id,
+            chat,
+            cause,
+            prompt,
+            model: tiny,
+            now,
+            phrases: Box::default(),
+        }))
+        .await;
+        let call = loop {
+            let call = door.model().await;
+            // Its own summary is asked for without tools.
+            if call.body["tools"].is_array() {
+                break call;
+            }
+            call.say("They said words.").await;
+        };
+        last = offered(&call.body).into_iter().map(str::to_owned).collect();
+        let says = call.shown().contains("look_back");
+        assert_eq!(says, last.contains(&"look_back".to_owned()), "{last:?}");
+        call.say(&"answer ".repeat(80)).await;
+        let frames = link.until(|frame| matches!(frame, Uplink::End(_))).await;
+        let Some(Uplink::End(end)) = frames.last() else { unreachable!() };
+        link.send(Downlink::Stored { turn: end.turn.clone() }).await;
+    }
+    assert_eq!(last, ["delegate", "remember", "look_back"]);
 }
 
 #[tokio::test]
@@ -119,7 +180,16 @@ async fn the_list_of_its_tools_is_no_answer() {
     let cause = Cause::Message { from: "ann".into(), text: "hi".into(), attachments: Vec::new() };
     let (id, chat) = ("m1".parse().unwrap(), ChatId::from_number(1));
     let (prompt, now) = (String::new(), String::new());
-    link.send(Downlink::Trigger(Trigger { id, chat, cause, prompt, model: small(), now })).await;
+    link.send(Downlink::Trigger(Trigger {
+        id,
+        chat,
+        cause,
+        prompt,
+        model: small(),
+        now,
+        phrases: Box::default(),
+    }))
+    .await;
     door.model().await.say("<tools>\n{\"type\": \"function\", \"function\":").await;
     let again = door.model().await;
     assert_eq!(again.body.get("tools"), None, "it is asked again, without them");

@@ -10,7 +10,16 @@ async fn asked(door: &mut Door, link: &mut Link, id: &str) -> ModelCall {
     let cause = Cause::Message { from: "ann".into(), text: "why?".into(), attachments: Vec::new() };
     let (prompt, now, model) = (String::new(), String::new(), ModelFacts::default());
     let (id, chat) = (id.parse().unwrap(), ChatId::from_number(1));
-    link.send(Downlink::Trigger(Trigger { id, chat, cause, prompt, model, now })).await;
+    link.send(Downlink::Trigger(Trigger {
+        id,
+        chat,
+        cause,
+        prompt,
+        model,
+        now,
+        phrases: Box::default(),
+    }))
+    .await;
     door.model().await
 }
 

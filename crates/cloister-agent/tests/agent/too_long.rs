@@ -12,7 +12,16 @@ async fn asks(link: &mut Link, id: &str) {
         Cause::Message { from: "ann".into(), text: format!("say {id}"), attachments: Vec::new() };
     let (prompt, now, model) = (String::new(), String::new(), ModelFacts::default());
     let (id, chat) = (id.parse().unwrap(), ChatId::from_number(1));
-    link.send(Downlink::Trigger(Trigger { id, chat, cause, prompt, model, now })).await;
+    link.send(Downlink::Trigger(Trigger {
+        id,
+        chat,
+        cause,
+        prompt,
+        model,
+        now,
+        phrases: Box::default(),
+    }))
+    .await;
 }
 
 async fn refused(call: ModelCall) -> usize {

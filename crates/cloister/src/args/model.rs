@@ -41,6 +41,8 @@ pub(crate) enum ModelSetting {
     Temperature,
     Effort,
     Window,
+    FirstByte,
+    Idle,
     MaxOutput,
     Prices,
 }
@@ -55,7 +57,11 @@ pub(crate) enum Model {
     /// Show a model: where it is, what it costs, and what was found out by trying it
     Show { name: String },
     /// Where models are: addresses with a name, where their keys are got, and what runs on this machine
-    Presets,
+    Presets {
+        /// Ask every server of this machine which models it has, at whichever port
+        #[arg(long)]
+        all_ports: bool,
+    },
     /// Connect an OpenAI-compatible model: it is tried, and kept only if it answers
     Add(AddModel),
     /// Change what is said of a model; what is not named stays
@@ -121,6 +127,12 @@ pub(crate) struct AddModel {
     /// How much fits into a request and its answer, where it can't be found out
     #[arg(long, value_name = "TOKENS")]
     pub(crate) window: Option<u32>,
+    /// How long its first word is waited for, where what is usual for its kind is not right
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) first_byte: Option<u32>,
+    /// How long it may be silent in the middle of an answer
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) idle: Option<u32>,
     /// How freely it chooses its words: from 0 to 2
     #[arg(long, value_name = "NUMBER")]
     pub(crate) temperature: Option<f64>,
@@ -164,6 +176,12 @@ pub(crate) struct SetModel {
     /// How much fits into a request and its answer
     #[arg(long, value_name = "TOKENS", group = "change")]
     pub(crate) window: Option<u32>,
+    /// How long its first word is waited for
+    #[arg(long, value_name = "SECONDS", group = "change")]
+    pub(crate) first_byte: Option<u32>,
+    /// How long it may be silent in the middle of an answer
+    #[arg(long, value_name = "SECONDS", group = "change")]
+    pub(crate) idle: Option<u32>,
     /// The longest answer
     #[arg(long, value_name = "TOKENS", group = "change")]
     pub(crate) max_output: Option<u32>,

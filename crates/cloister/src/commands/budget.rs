@@ -48,11 +48,12 @@ fn usage(usage: &[UsageView]) -> String {
                 row.model.clone(),
                 row.calls.to_string(),
                 row.prompt_tokens.to_string(),
+                row.cached_tokens.to_string(),
                 row.completion_tokens.to_string(),
                 format!("${:.4}", row.usd),
             ]
         })
         .collect();
-    let heads = ["DAY", "LEVEL", "MODEL", "CALLS", "TOKENS IN", "TOKENS OUT", "COST"];
+    let heads = ["DAY", "LEVEL", "MODEL", "CALLS", "TOKENS IN", "KEPT", "TOKENS OUT", "COST"];
     table(&heads, &rows)
 }

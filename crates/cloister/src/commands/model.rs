@@ -45,8 +45,9 @@ pub(super) async fn run(context: Context, command: Model) -> Result<(), CliError
             let model: ModelView = client.get(&format!("/admin/v1/models/{name}")).await?;
             context.output.result(&model, || shown(&model))
         }
-        Model::Presets => {
-            let places: Vec<PresetView> = client.get("/admin/v1/presets").await?;
+        Model::Presets { all_ports } => {
+            let path = format!("/admin/v1/presets?all_ports={all_ports}");
+            let places: Vec<PresetView> = client.get(&path).await?;
             context.output.result(&places, || presets(&places))
         }
         Model::Add(add) => {
@@ -159,6 +160,8 @@ async fn add_model(client: &Client, path: &str, add: AddModel) -> Result<ModelVi
             temperature: add.temperature,
             effort: add.effort.map(effort),
             window_tokens: add.window,
+            first_byte_seconds: add.first_byte,
+            idle_seconds: add.idle,
         },
     };
     let model: ModelView = client.post_within(TRIAL, path, &new).await?;
@@ -175,6 +178,8 @@ async fn set_model(client: &Client, set: SetModel) -> Result<ModelView, CliError
         args::ModelSetting::Temperature => ModelSetting::Temperature,
         args::ModelSetting::Effort => ModelSetting::Effort,
         args::ModelSetting::Window => ModelSetting::Window,
+        args::ModelSetting::FirstByte => ModelSetting::FirstByte,
+        args::ModelSetting::Idle => ModelSetting::Idle,
         args::ModelSetting::MaxOutput => ModelSetting::MaxOutput,
         args::ModelSetting::Prices => ModelSetting::Prices,
     });
@@ -182,6 +187,8 @@ async fn set_model(client: &Client, set: SetModel) -> Result<ModelView, CliError
         temperature: set.temperature,
         effort: set.effort.map(effort),
         window_tokens: set.window,
+        first_byte_seconds: set.first_byte,
+        idle_seconds: set.idle,
         max_output_tokens: set.max_output,
         prompt_usd: set.prompt_price,
         completion_usd: set.completion_price,

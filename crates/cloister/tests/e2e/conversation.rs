@@ -5,9 +5,9 @@ use std::time::Duration;
 use cloister_protocol::{
     AgentFrame, Cancel, ClientFrame, ErrorCode, MessageId, ModelDoing, Update,
 };
-use cloister_testkit::{ModelServer, Reply};
+use cloister_testkit::{Matcher, ModelServer, Reply};
 
-use crate::world::{PATIENCE, Talk, World, eventually, frame};
+use crate::world::{PATIENCE, Talk, World, eventually, frame, report};
 
 fn id(text: &str) -> MessageId {
     text.parse().unwrap()
@@ -271,6 +271,42 @@ async fn a_second_message_takes_over_the_answer_that_is_being_written() {
     assert!(world.model.wait_for_abandoned(1, PATIENCE).await, "the first call is given up");
     let asked = world.model.requests().pop().unwrap();
     assert_eq!(asked.messages().len(), 4, "{:?}", asked.messages());
+}
+
+/// A1: a person is answered while the end of a task is being told, and is told of it with that answer.
+#[tokio::test]
+async fn a_message_does_not_wait_until_a_report_is_told() {
+    let (telling, steps) = Reply::text("The task has come to its end").chunks(6).stepped();
+    let model = ModelServer::builder()
+        .when(Matcher::last_user_contains("how late"), Reply::text("Late. And it was made."))
+        .when(Matcher::last_user_contains("[task report]"), telling);
+    let world = World::with("[cells]\nsecond_message = \"steer\"\n", model).await;
+    steps.allow(2);
+    let mut client = world.owner().await;
+    assert_eq!(client.say("run: echo made-$((1+1))").await.error, None);
+    frame(&mut client, "a piece of the report", |frame| match frame {
+        AgentFrame::TextChunk(chunk) if chunk.text.contains("The") => Some(()),
+        _ => None,
+    })
+    .await;
+    client.submit(id("m2"), "how late is it?").await;
+    let report = report(&mut client).await;
+    assert_eq!(report.error, Some(ErrorCode::Continued));
+    let answer = frame(&mut client, "the answer", |frame| match frame {
+        AgentFrame::End(end) if end.message == Some(id("m2")) => Some(end.clone()),
+        _ => None,
+    })
+    .await;
+    assert_eq!((answer.text.as_str(), answer.error), ("Late. And it was made.", None));
+    assert!(world.model.wait_for_abandoned(1, PATIENCE).await, "the telling is given up");
+    let asked = world.model.requests().pop().unwrap();
+    let shown = serde_json::Value::from(asked.messages()).to_string();
+    assert!(shown.contains("made-2") && shown.contains("how late"), "{shown}");
+    frame(&mut client, "that it was told", |frame| match frame {
+        AgentFrame::Update(Update::Task { told: true, .. }) => Some(()),
+        _ => None,
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -23,10 +23,16 @@ async fn the_page_knows_every_model_and_loses_nothing() {
     let again = [("name", "main"), ("base_url", url.as_str()), ("key", ""), ("model", "m")];
     let connected = browser.post("/model", &again).await;
     assert!(connected.html.contains("Connected"), "{}", connected.html);
+    // Another one takes nobody's place: the form offers a name that is free.
+    let fresh = browser.get("/model").await.html;
+    assert!(fresh.contains("value=\"main-2\"") && fresh.contains("?again=main\""), "{fresh}");
+    let anew = browser.get("/model?again=main").await.html;
+    assert!(anew.contains("value=\"main\"") && anew.contains(&url), "{anew}");
     let settings = [
         ("temperature", "0.4"),
         ("effort", "low"),
         ("window", "9000"),
+        ("first_byte", "1800"),
         ("max_output", "500"),
         ("prompt_usd", "0.9"),
         ("completion_usd", ""),
@@ -36,7 +42,11 @@ async fn the_page_knows_every_model_and_loses_nothing() {
     let kept = &shown["settings"];
     assert_eq!((&kept["temperature"], &kept["effort"]), (&0.4.into(), &"low".into()));
     assert_eq!((&kept["window_tokens"], &shown["max_output_tokens"]), (&9000.into(), &500.into()));
-    assert_eq!(shown["prompt_usd"], 0.9);
+    assert_eq!((&shown["prompt_usd"], &kept["first_byte_seconds"]), (&0.9.into(), &1800.into()));
+    let told = world.stack.cli_ok(&["model", "show", "main"]).await.unwrap();
+    assert!(told.contains("1800 s for its first word"), "{told}");
+    let too_long = world.stack.cli(&["model", "set", "main", "--idle", "9999"]).await.unwrap();
+    assert!(too_long.stderr.contains("from 1 to 600"), "{too_long:?}");
     let wrong = [&[("temperature", "warm")][..], &settings[1..]].concat();
     let refused = browser.post("/model/main/settings", &wrong).await;
     assert!(refused.status == 422 && refused.html.contains("warm"), "{}", refused.html);

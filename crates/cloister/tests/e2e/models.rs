@@ -127,6 +127,15 @@ async fn a_member_is_told_in_plain_words_that_no_model_answers() {
         answer.text,
         "The model did not answer. Try again in a moment. If it goes on, tell whoever runs this machine."
     );
+    // X12: in their language.
+    let mut mia = world.client("mia", 1).await;
+    assert_eq!(mia.say("/language de").await.error, None);
+    let answer = mia.say("hallo").await;
+    assert!(
+        answer.text.starts_with("Das Modell hat nicht geantwortet. Versuch es"),
+        "{}",
+        answer.text
+    );
     // Who runs it is told what it was, and what to do, without the page.
     let answer = world.owner().await.say("hello").await;
     let told = "no model answered. one: it answered 502. Check with `cloister model test one`";

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use cloister_policy::engine::Ownership;
 use cloister_protocol::link::{Cause, Downlink, Uplink};
-use cloister_protocol::{ChatId, ErrorCode, TurnId, WorkspaceId, with_causes};
+use cloister_protocol::{ChatId, ErrorCode, Language, TurnId, WorkspaceId, with_causes};
 use cloister_store::inbox::InboxItem;
+use cloister_words::say;
 use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
@@ -414,8 +415,10 @@ impl Actor {
                     }
                     let body = Fault::Launch(error).body();
                     let fix = body.fix.map(|fix| format!(" {fix}")).unwrap_or_default();
-                    let text = format!("Your agent could not be started: {}.{fix}", body.message);
-                    self.give_up(body.code, &text).await;
+                    let to = self.spoken().await;
+                    let why =
+                        say!(to, "Your agent could not be started: {why}.", why = body.message);
+                    self.give_up(body.code, &format!("{why}{fix}")).await;
                     return;
                 }
                 Err(error) => {
@@ -444,9 +447,11 @@ impl Actor {
             } else if let Some(command) = commands::of(&row) {
                 self.control.commands().run_command(&row, command).await?;
             } else if self.deaths.get(&row.id).copied().unwrap_or(0) >= MAX_DEATHS {
-                let text = "Your agent ended again and again while it worked on this message. \
-                            It was given up; the operator's log says more.";
-                self.control.cells().fail_turn(&row, ErrorCode::Internal, text).await?;
+                let text = say!(
+                    self.spoken().await,
+                    "Your agent ended again and again while it worked on this message. It was given up; the operator's log says more."
+                );
+                self.control.cells().fail_turn(&row, ErrorCode::Internal, &text).await?;
             } else {
                 owed.push(row);
             }
@@ -461,11 +466,9 @@ impl Actor {
             return Ok(());
         }
         if self.failed_launches >= MAX_FAILED_LAUNCHES {
-            self.give_up(
-                ErrorCode::Internal,
-                "Your agent could not be started. The operator's log says why.",
-            )
-            .await;
+            let to = self.spoken().await;
+            let text = say!(to, "Your agent could not be started. The operator's log says why.");
+            self.give_up(ErrorCode::Internal, &text).await;
             return Ok(());
         }
         if self.cell.is_none() {
@@ -492,6 +495,12 @@ impl Actor {
             self.control.cells().ask_for_room(seat);
         }
         Ok(slot)
+    }
+
+    /// The language of whoever this workspace belongs to, as far as it can be read.
+    async fn spoken(&mut self) -> Language {
+        let languages = self.control.people().languages();
+        languages.language_in(self.workspace).await.unwrap_or(languages.default_language())
     }
 
     /// Answers everything owed with why it can't be answered.

@@ -1,8 +1,9 @@
 use cloister_protocol::link::{Asked, Cause, Downlink, Reply, Request, Trigger, Uplink};
 use cloister_protocol::{End, TurnId, Usage};
 use cloister_store::Actor;
-use cloister_store::inbox::InboxItem;
+use cloister_store::inbox::{Inbound, InboxItem, Meant};
 use cloister_store::users::User;
+use cloister_testkit::rows;
 
 use super::*;
 use crate::options::{CellOptions, SecondMessage};
@@ -137,6 +138,52 @@ async fn a_second_message_does_to_the_answer_before_it_what_is_set() {
     let stopped = Downlink::CancelTurn { turn };
     assert_eq!(told_of_first(SecondMessage::Interrupt, ada).await, Some(stopped));
     assert_eq!(told_of_first(SecondMessage::Queue, ada).await, None);
+}
+
+/// What the coordinator is told of a report on ada's task when this person writes.
+async fn told_of_report(
+    second_message: SecondMessage,
+    who: fn(&World) -> &User,
+) -> Option<Downlink> {
+    let options = CellOptions { second_message, ..CellOptions::default() };
+    let (world, cells) = World::with_cells(options).await;
+    let key = (world.ada.workspace, C1);
+    let task = rows::task(key, world.ada.id);
+    let task = world.store().tasks().delegate(task, "test", "report").await.unwrap();
+    let cause = Cause::TasksEnded { reports: vec![task.report()] };
+    let inbound = Inbound {
+        source: "tasks".into(),
+        external_id: "W1:t1".into(),
+        workspace: key.0,
+        chat: key.1,
+        cause,
+        meant: Meant::Words,
+        heard_in: None,
+    };
+    let report = world.store().inbox().accept(inbound).await.unwrap().item;
+    world.control.cells().poke(key, Poke::Inbox);
+    let mut agent = coordinator(&cells, C1).await;
+    trigger(&mut agent).await;
+    let second = world.stored(key, who(&world), "two", None).await;
+    world.control.cells().poke(key, Poke::Inbox);
+    assert_eq!(trigger(&mut agent).await.id, second.trigger().unwrap());
+    end(&mut agent, &report).await;
+    let said = agent.hear().await.filter(|frame| !matches!(frame, Downlink::Stored { .. }));
+    end(&mut agent, &second).await;
+    answered(&world, &second).await;
+    said
+}
+
+/// A report makes way for who gave its task, is never cancelled for them, and not for anybody else.
+#[tokio::test]
+async fn a_report_makes_way_for_the_one_it_is_for() {
+    let ada: fn(&World) -> &User = |world| &world.ada;
+    let yields = Downlink::YieldTurn { turn: TurnId::of_message(1) };
+    for second_message in [SecondMessage::Steer, SecondMessage::Interrupt] {
+        assert_eq!(told_of_report(second_message, ada).await, Some(yields.clone()));
+        assert_eq!(told_of_report(second_message, |world| &world.bob).await, None);
+    }
+    assert_eq!(told_of_report(SecondMessage::Queue, ada).await, None);
 }
 
 #[tokio::test]
@@ -293,6 +340,15 @@ async fn hosts_are_told_to_an_agent_only_where_nobody_else_reads_along() {
     assert!(private.lasting.contains("You talk with ada"), "{private:?}");
     assert!(private.lasting.contains("There is no web search here"), "{private:?}");
     assert!(private.now.contains("Written by ada."), "{private:?}");
+    assert!(private.now.contains("web page or in a terminal"), "{private:?}");
+    let mut row = world.stored((world.ada.workspace, C1), &world.ada, "again", None).await;
+    for (id, told) in
+        [("web-1f", "formulas ($…$"), ("term-1f", "in a terminal: Markdown is shown as")]
+    {
+        row.external_id = format!("W1:C1:{id}");
+        let scene = world.control.cells().scene_of_turn(&row).await.unwrap();
+        assert!(scene.now.contains(told) && !scene.lasting.contains("read you"), "{id}: {scene:?}");
+    }
     let shared = scene(&world.club).await;
     assert!(!shared.lasting.contains("forge.example"), "{shared:?}");
     assert!(shared.lasting.contains("Several people write here"), "{shared:?}");

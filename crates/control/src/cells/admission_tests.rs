@@ -253,9 +253,12 @@ fn frame(
             attempt: 1,
             thought: "forged".into(),
         }),
-        CellRequest::Progress => {
-            Uplink::Update(Update::Progress { task: Some(task), text: "forged".into() })
-        }
+        CellRequest::Progress => Uplink::Update(Update::Progress {
+            task: Some(task),
+            text: "forged".into(),
+            doing: None,
+            attempt: None,
+        }),
         CellRequest::Tell => Uplink::Update(Update::Notice { text: "forged".into() }),
         CellRequest::End => Uplink::End(End {
             turn: turn.clone(),

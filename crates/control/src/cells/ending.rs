@@ -22,10 +22,12 @@ pub(crate) struct Owed {
     message: Option<MessageId>,
     /// Its end is for a person to see.
     told: bool,
-    /// Who wrote it, if a person did.
+    /// Who wrote it, or gave the tasks whose end it tells.
     pub(super) from: Option<String>,
     /// The tasks whose end it tells.
     reports: Vec<TaskReport>,
+    /// Those of turns that made way for it.
+    taken_over: Vec<TaskReport>,
     received_at: i64,
 }
 
@@ -48,8 +50,27 @@ impl Owed {
                 Cause::TasksEnded { reports } => reports.clone(),
                 Cause::Message { .. } | Cause::Clear => Vec::new(),
             },
+            taken_over: Vec::new(),
             received_at: row.received_at,
         }
+    }
+
+    /// It tells how tasks ended: no message of a person waits for it.
+    pub(super) fn is_report(&self) -> bool {
+        !self.reports.is_empty()
+    }
+
+    /// What it has not told because it made way for another.
+    pub(super) fn untold(&self, end: &End) -> Vec<TaskReport> {
+        match end.error {
+            Some(ErrorCode::Continued) => [&self.taken_over[..], &self.reports].concat(),
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    /// Its answer tells these as well.
+    pub(super) fn take_over(&mut self, reports: Vec<TaskReport>) {
+        self.taken_over.extend(reports);
     }
 }
 
@@ -87,7 +108,9 @@ impl Cells {
         }
         if let Some(item) = ended.told {
             self.control.hub().say_stored(item);
-            self.say_told(owed);
+            if error != Some(ErrorCode::Continued) {
+                self.say_told(owed);
+            }
         }
         if ended.woke.is_some() {
             self.poke((owed.workspace, owed.chat), Poke::Inbox);
@@ -97,7 +120,7 @@ impl Cells {
 
     /// Says of each task that the person has been told of its end, to who waits for several.
     fn say_told(&self, owed: &Owed) {
-        for report in &owed.reports {
+        for report in owed.taken_over.iter().chain(&owed.reports) {
             let update = Update::Task {
                 task: report.task,
                 title: report.title.clone(),

@@ -12,6 +12,7 @@ mod cell;
 mod ending;
 mod error;
 mod link;
+mod phrases;
 mod quota;
 mod requests;
 mod scene;

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use cloister_protocol::{ChatId, WorkspaceId};
+use cloister_words::{noted, say, text_of};
 
 use crate::cells::Cells;
 use crate::crew::Rounds;
@@ -19,8 +20,9 @@ const WATCH_EVERY: Duration = Duration::from_millis(500);
 const MEASURE_SHARE: u32 = 10;
 /// What a workspace takes that hides part of it from being counted: more than anybody may.
 const UNCOUNTABLE: u64 = u64::MAX;
-const HIDDEN: &str = "Your workspace has folders that can't be counted, closed or nested too deep: writes are refused, \
-    reads and deletes still work. Delete those folders.";
+const HIDDEN: &str = noted!(
+    "Your workspace has folders that can't be counted, closed or nested too deep: writes are refused, reads and deletes still work. Delete those folders."
+);
 
 impl Cells {
     /// Makes the directories of a workspace and its chats, and gives them to the cell.
@@ -69,14 +71,16 @@ impl Cells {
         if !over {
             return Ok(());
         }
+        let to = self.control.people().languages().language_in(workspace).await?;
         if used == UNCOUNTABLE {
-            return self.tell_where_work_goes_on(workspace, HIDDEN.to_owned()).await;
+            let text = text_of(to, HIDDEN).to_owned();
+            return self.tell_where_work_goes_on(workspace, text).await;
         }
-        let text = format!(
-            "Your workspace is over its quota ({} of {} MB): writes are refused, reads and deletes still \
-             work. Delete files you no longer need, or ask the operator for a larger quota.",
-            used >> 20,
-            quota >> 20
+        let text = say!(
+            to,
+            "Your workspace is over its quota ({used} of {quota} MB): writes are refused, reads and deletes still work. Delete files you no longer need, or ask the operator for a larger quota.",
+            used = used >> 20,
+            quota = quota >> 20
         );
         self.tell_where_work_goes_on(workspace, text).await
     }

@@ -20,6 +20,10 @@ use crate::error::Fault;
 const MAX_LISTED: usize = 40;
 const SEARCH: &str = "web_search";
 
+/// How the ids of messages begin that the page and the terminal send.
+const FROM_PAGE: &str = "web-";
+const FROM_TERMINAL: &str = "term-";
+
 /// What an agent is told.
 #[derive(Debug, Default)]
 pub(crate) struct Scene {
@@ -45,13 +49,16 @@ impl Cells {
         };
         let shared = user.kind != AccountKind::Person
             || place.is_some_and(|place| place.kind == ConversationKind::Shared);
-        let mut lasting = vec![who(&user, shared), shown_on(surface.as_deref())];
+        let mut lasting = vec![who(&user, shared)];
+        lasting.extend(surface.as_deref().map(shown_on));
         if !shared {
             lasting.push(self.hosts(&user).await?);
             lasting.extend(self.secrets_of(&user).await?);
         }
         lasting.push(self.searches().to_owned());
         let mut now = vec![self.time()];
+        // The same chat is read in both, so it is no part of what lasts.
+        now.extend(surface.is_none().then(|| read_where(&row.external_id).to_owned()));
         if let Cause::Message { from, .. } = &row.cause {
             now.push(format!("Written by {from}."));
         }
@@ -125,14 +132,24 @@ fn who(user: &User, shared: bool) -> String {
     format!("You talk with {}, whose agent you are; nobody else reads along.", user.called())
 }
 
-fn shown_on(surface: Option<&str>) -> String {
-    match surface {
-        Some(surface) => format!(
-            "They read you on {surface}: plain Markdown is shown, tables and headings only in part; long answers are \
-             split into several messages."
-        ),
-        None => "They read you on the web page or in a terminal: Markdown is shown, with code, lists and tables."
-            .to_owned(),
+fn shown_on(surface: &str) -> String {
+    format!(
+        "They read you on {surface}: plain Markdown is shown, tables and headings only in part, formulas not at all; \
+         long answers are split into several messages."
+    )
+}
+
+/// Where a message that came over no other surface was written, by how its own client names what it sends: nothing but
+/// these words hangs on it.
+fn read_where(external_id: &str) -> &'static str {
+    let id = external_id.rsplit(':').next().unwrap_or_default();
+    if id.starts_with(FROM_PAGE) {
+        "They read you on the web page: Markdown is shown, with code, lists, tables and formulas ($…$, $$…$$)."
+    } else if id.starts_with(FROM_TERMINAL) {
+        "They read you in a terminal: Markdown is shown as it is typed, so keep to plain text, short lists and code; \
+         formulas are not shown."
+    } else {
+        "They read you on the web page or in a terminal: Markdown with code, lists and tables is fine."
     }
 }
 

@@ -100,7 +100,7 @@ fn an_answer_is_as_many_messages_as_it_needs_and_an_empty_one_none() {
 fn progress_makes_no_noise() {
     let task = "T1".parse().unwrap();
     for update in [
-        Update::Progress { task: Some(task), text: "busy".to_owned() },
+        Update::Progress { task: Some(task), text: "busy".to_owned(), doing: None, attempt: None },
         Update::Todos { task, todos: Vec::new() },
         Update::Task {
             task,

@@ -18,6 +18,7 @@ fn what_is_counted_is_exposed_with_its_labels() {
         took: Duration::from_millis(30),
         usage: Usage { prompt_tokens: 7, completion_tokens: 2 },
         cost: 1_500_000_000,
+        cached_tokens: 0,
     });
     metrics.model_call(ModelCall {
         level: Level::Executor,
@@ -26,9 +27,11 @@ fn what_is_counted_is_exposed_with_its_labels() {
         took: Duration::from_millis(30),
         usage: Usage { prompt_tokens: 7, completion_tokens: 2 },
         cost: 300_000_022,
+        cached_tokens: 5,
     });
     let text = text_of(&metrics);
     assert!(text.contains("{level=\"executor\",model=\"fast\"} 0.300000022\n"), "{text}");
+    assert!(text.contains("model=\"fast\",kind=\"prompt_cached\"} 5\n"), "{text}");
     assert!(
         text.contains(
             "cloister_egress_decisions_total{outcome=\"refused\",reason=\"private_address\"} 2\n"

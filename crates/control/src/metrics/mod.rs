@@ -143,6 +143,8 @@ pub struct ModelCall<'a> {
     pub usage: Usage,
     /// In nano-dollars.
     pub cost: i64,
+    /// Prompt tokens that the provider had kept.
+    pub cached_tokens: u64,
 }
 
 impl Metrics {
@@ -243,6 +245,7 @@ impl Metrics {
             self.models.note(call.model, failure, Instant::now());
         }
         self.tokens.add([level, call.model, "prompt"], call.usage.prompt_tokens);
+        self.tokens.add([level, call.model, "prompt_cached"], call.cached_tokens);
         self.tokens.add([level, call.model, "completion"], call.usage.completion_tokens);
         self.spend_nano.add([level, call.model], u64::try_from(call.cost).unwrap_or(0));
     }

@@ -62,6 +62,10 @@ fn changed(
     settings.effort = change.effort.or(effort.filter(|_| !unset(ModelSetting::Effort)));
     settings.window_tokens =
         change.window_tokens.or(window.filter(|_| !unset(ModelSetting::Window)));
+    let (first, idle) = (settings.first_byte_seconds, settings.idle_seconds);
+    settings.first_byte_seconds =
+        change.first_byte_seconds.or(first.filter(|_| !unset(ModelSetting::FirstByte)));
+    settings.idle_seconds = change.idle_seconds.or(idle.filter(|_| !unset(ModelSetting::Idle)));
     sane_settings(settings, change.max_output_tokens)?;
     match change.max_output_tokens {
         Some(tokens) => model.max_output_tokens = tokens,
@@ -100,6 +104,9 @@ pub(super) fn kept(mut new: NewModel, there: &Model, base_url: &str) -> NewModel
         return new;
     }
     new.settings.window_tokens = new.settings.window_tokens.or(there.settings.window_tokens);
+    new.settings.first_byte_seconds =
+        new.settings.first_byte_seconds.or(there.settings.first_byte_seconds);
+    new.settings.idle_seconds = new.settings.idle_seconds.or(there.settings.idle_seconds);
     new.max_output_tokens = new.max_output_tokens.or(Some(there.max_output_tokens));
     // Who asked for no key has a price of nothing, and may ask for one now.
     if there.key != KeyRef::None || there.prompt_price > 0 || there.completion_price > 0 {

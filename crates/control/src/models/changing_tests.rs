@@ -44,6 +44,8 @@ fn model() -> Model {
             temperature: Some(0.2),
             effort: Some(Effort::Low),
             window_tokens: Some(32_768),
+            first_byte_seconds: Some(900),
+            idle_seconds: None,
         },
     }
 }
@@ -69,6 +71,8 @@ fn what_is_unset_is_as_if_nobody_had_said_it() {
         ModelSetting::Temperature,
         ModelSetting::Effort,
         ModelSetting::Window,
+        ModelSetting::FirstByte,
+        ModelSetting::Idle,
         ModelSetting::MaxOutput,
         ModelSetting::Prices,
     ];
@@ -85,6 +89,8 @@ fn what_can_not_be_is_refused() {
     for change in [
         ModelChange { temperature: Some(2.1), ..ModelChange::default() },
         ModelChange { window_tokens: Some(0), ..ModelChange::default() },
+        ModelChange { first_byte_seconds: Some(0), ..ModelChange::default() },
+        ModelChange { idle_seconds: Some(601), ..ModelChange::default() },
         ModelChange { max_output_tokens: Some(0), ..ModelChange::default() },
         ModelChange { completion_usd: Some(-1.0), ..ModelChange::default() },
     ] {

@@ -1,6 +1,7 @@
 //! What people chose among the models in use, and what they are told when it can't be had any more.
 
 use cloister_protocol::{ChatId, WorkspaceId};
+use cloister_words::say;
 
 use super::Models;
 use crate::error::Fault;
@@ -51,17 +52,28 @@ impl Models {
     ) -> Result<(), Fault> {
         let key = format!("lost-choice-{name}-{}", self.control.store().clock.now_ms());
         for (workspace, chat) in chosen_by {
-            let (chat, place) = match chat {
-                Some(chat) => (*chat, "here"),
+            let to = self.control.people().languages().language_in(*workspace).await?;
+            let (chat, text) = match chat {
+                Some(chat) => (
+                    *chat,
+                    say!(
+                        to,
+                        "The model {name}, which was chosen here, is not in use any more: the default model answers. /model lists those in use.",
+                        name
+                    ),
+                ),
                 None => {
                     let last = self.control.store().users().last_chat(*workspace).await?;
-                    (last, "in all chats")
+                    (
+                        last,
+                        say!(
+                            to,
+                            "The model {name}, which was chosen in all chats, is not in use any more: the default model answers. /model lists those in use.",
+                            name
+                        ),
+                    )
                 }
             };
-            let text = format!(
-                "The model {name}, which was chosen {place}, is not in use any more: the default model answers. \
-                 /model lists those in use."
-            );
             self.control.notices().tell_once(*workspace, chat, &key, text).await?;
         }
         Ok(())

@@ -30,6 +30,11 @@ pub enum ModelRefusal {
     #[error("a temperature is a number from 0 to 2")]
     NoTemperature,
     #[error(
+        "a first word is waited for from 1 to {} seconds, and silence in an answer from 1 to {}",
+        super::FIRST_BYTE_SECONDS.end(), super::IDLE_SECONDS.end()
+    )]
+    NoTime,
+    #[error(
         "a community has no key of its own: what it is answered by is for whoever runs this machine to say"
     )]
     OwnOfCommunity,
@@ -60,7 +65,8 @@ impl Refusal for ModelRefusal {
             | Self::OwnOfCommunity
             | Self::OwnFromEnvironment
             | Self::OwnWithoutKey
-            | Self::NoTemperature => ErrorCode::BadRequest,
+            | Self::NoTemperature
+            | Self::NoTime => ErrorCode::BadRequest,
             Self::SealedWrongly { .. } => ErrorCode::Internal,
         }
     }
@@ -86,6 +92,7 @@ impl Refusal for ModelRefusal {
             | Self::NoPrice
             | Self::NoTokens
             | Self::NoTemperature
+            | Self::NoTime
             | Self::SealedWrongly { .. } => None,
         }
     }

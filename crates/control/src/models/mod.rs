@@ -5,8 +5,12 @@ mod changing;
 mod choices;
 mod error;
 mod keys;
+mod listening;
 pub(crate) mod own;
 mod presets;
+mod unanswered;
+
+use std::ops::RangeInclusive;
 
 use cloister_protocol::admin::{Key, KindView, ModelView, NewModel, TestedModel};
 use cloister_protocol::{
@@ -22,13 +26,20 @@ use crate::ports::Upstream;
 
 pub use error::{ModelError, ModelRefusal};
 pub use own::{Addresses, own_view};
-pub use presets::{PRESETS, Preset, preset};
+pub use presets::{Looked, PRESETS, Preset, preset};
+pub use unanswered::Unanswered;
 
 /// What people paste behind the base URL.
 const ENDPOINT: &str = "/chat/completions";
 /// Models with fewer parameters, or a smaller window, are small.
 const SMALL_PARAMETERS: u64 = 4_000_000_000;
 const SMALL_WINDOW: u32 = 8_192;
+/// Over how many days it is said how much of what a model was shown its provider had kept.
+const CACHE_DAYS: u32 = 30;
+/// How long an operator may let a model wait with its first word, and be silent in an answer: a coordinator that says
+/// nothing at all for longer is taken for dead.
+const FIRST_BYTE_SECONDS: RangeInclusive<u32> = 1..=3_600;
+const IDLE_SECONDS: RangeInclusive<u32> = 1..=600;
 
 /// A model that was connected.
 #[derive(Debug)]
@@ -250,6 +261,9 @@ impl Models {
             }
         }
         let offered = models.offered().await?.iter().any(|other| other.name == model.name);
+        let since = self.control.store().clock.days_ago(CACHE_DAYS);
+        let (prompt_tokens, cached_tokens) =
+            self.control.store().tasks().kept_of_prompts(&model.name, &since).await?;
         Ok(ModelView {
             key: model.key.to_string(),
             prompt_usd: per_million(model.prompt_price),
@@ -263,6 +277,8 @@ impl Models {
             offered,
             profile: model.profile,
             settings: model.settings,
+            prompt_tokens,
+            cached_tokens,
         })
     }
 }
@@ -351,6 +367,11 @@ fn sane_settings(
     }
     if settings.temperature.is_some_and(|degrees| !(0.0..=2.0).contains(&degrees)) {
         return Err(ModelRefusal::NoTemperature);
+    }
+    let first = settings.first_byte_seconds.is_none_or(|time| FIRST_BYTE_SECONDS.contains(&time));
+    let idle = settings.idle_seconds.is_none_or(|time| IDLE_SECONDS.contains(&time));
+    if !first || !idle {
+        return Err(ModelRefusal::NoTime);
     }
     Ok(())
 }

@@ -67,3 +67,21 @@ fn a_price_is_shown_as_it_was_given() {
     }
     assert_eq!(serde_json::to_string(&per_million(900)).unwrap(), "0.9");
 }
+
+#[test]
+fn a_preset_is_found_however_it_is_spelt() {
+    for (spelt, name) in [
+        ("z.ai", "zai"),
+        ("Z-AI", "zai"),
+        ("lm-studio", "lmstudio"),
+        ("LM Studio", "lmstudio"),
+        ("llamacpp", "llama.cpp"),
+        ("llama.cpp", "llama.cpp"),
+        ("llama-cpp", "llama.cpp"),
+        ("open-router", "openrouter"),
+        ("OpenAI", "openai"),
+    ] {
+        assert_eq!(preset(spelt).map(|preset| preset.name), Some(name), "{spelt}");
+    }
+    assert!(preset("nowhere").is_none() && preset("").is_none());
+}

@@ -188,6 +188,8 @@ pub fn own_view(model: Model) -> ModelView {
         offered: false,
         profile: model.profile,
         settings: model.settings,
+        prompt_tokens: 0,
+        cached_tokens: 0,
     }
 }
 

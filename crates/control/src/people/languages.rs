@@ -1,7 +1,7 @@
 //! The language that each person is spoken to in: what they chose, else what their surface or browser says, else what
 //! this installation speaks.
 
-use cloister_protocol::{Language, UserId};
+use cloister_protocol::{Language, UserId, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::languages::ReadLanguage;
 
@@ -26,6 +26,12 @@ impl Languages {
     pub async fn language_of(&self, user: UserId) -> Result<Language, Fault> {
         let read = self.read_language(user).await?;
         Ok(read.best().unwrap_or(self.default_language()))
+    }
+
+    /// The language of whoever a workspace belongs to.
+    pub async fn language_in(&self, workspace: WorkspaceId) -> Result<Language, Fault> {
+        let owner = self.control.store().users().user_of(workspace).await?;
+        self.language_of(owner.id).await
     }
 
     /// What is known of it, for who shows the choice.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use cloister_protocol::UserId;
+use cloister_protocol::{Language, UserId};
 use cloister_store::users::AccountKind;
+use cloister_words::say;
 
 use crate::error::Fault;
 use crate::people::People;
@@ -13,10 +14,10 @@ use crate::people::People;
 pub struct Readers(BTreeSet<(String, String)>);
 
 impl Readers {
-    fn named(&self) -> String {
+    fn named(&self, to: Language) -> String {
         let named = |(model, host): &(String, String)| match host.as_str() {
-            "" => "the built-in script".to_owned(),
-            host => format!("{model} at {host}"),
+            "" => say!(to, "the built-in script"),
+            host => say!(to, "{model} at {host}", model, host),
         };
         self.0.iter().map(named).collect::<Vec<_>>().join(", ")
     }
@@ -42,19 +43,21 @@ impl People {
         if now.hosts().is_subset(&before.hosts()) {
             return Ok(());
         }
-        let text = format!(
-            "Other models answer here from now on, and read what you write: {}. Until now: {}.",
-            now.named(),
-            before.named()
-        );
         let key = format!("readers-{}", self.control.store().clock.now_ms());
         for user in self.control.store().users().all().await? {
             let told = user.kind == AccountKind::Community || user.id != by;
             if !told || self.control.store().users().is_newcomer(user.id).await? {
                 continue;
             }
+            let to = self.languages().language_of(user.id).await?;
+            let text = say!(
+                to,
+                "Other models answer here from now on, and read what you write: {now}. Until now: {before}.",
+                now = now.named(to),
+                before = before.named(to)
+            );
             let chat = self.control.store().users().last_chat(user.workspace).await?;
-            self.control.notices().tell_once(user.workspace, chat, &key, text.clone()).await?;
+            self.control.notices().tell_once(user.workspace, chat, &key, text).await?;
         }
         Ok(())
     }

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use cloister_words::say;
+
 use crate::crew::Rounds;
 use crate::error::Fault;
 use crate::metrics::TokenSpike;
@@ -34,9 +36,21 @@ impl Status {
         // Once an hour: a key is told once.
         let key =
             format!("spike-{}-{}", spike.user, self.control.store().clock.now_ms() / 3_600_000);
-        let own = format!(
-            "Your agent has used {much}. If that is not what you wanted: /tasks shows what runs, /cancel stops it."
-        );
+        let to = self.control.people().languages().language_of(user.id).await?;
+        let tokens = spike.tokens;
+        let own = match times_usual(&spike) {
+            Some(times) => say!(
+                to,
+                "Your agent has used {times} times its usual tokens in the last 10 minutes ({tokens}). If that is not what you wanted: /tasks shows what runs, /cancel stops it.",
+                times,
+                tokens
+            ),
+            None => say!(
+                to,
+                "Your agent has used {tokens} tokens in the last 10 minutes. If that is not what you wanted: /tasks shows what runs, /cancel stops it.",
+                tokens
+            ),
+        };
         self.control.notices().tell_in_first_chat(&user, &key, own).await?;
         let theirs = format!(
             "The agent of {} has used {much}. `cloister task list --open` shows what runs; `cloister budget set {} \
@@ -52,10 +66,14 @@ impl Status {
     }
 }
 
+/// How many times what is usual that is.
+fn times_usual(spike: &TokenSpike) -> Option<u64> {
+    spike.usual.and_then(|usual| spike.tokens.checked_div(usual))
+}
+
 fn much(spike: &TokenSpike) -> String {
-    match spike.usual.filter(|usual| *usual > 0) {
-        Some(usual) => {
-            let times = spike.tokens / usual;
+    match times_usual(spike) {
+        Some(times) => {
             format!("{times} times its usual tokens in the last 10 minutes ({})", spike.tokens)
         }
         None => format!("{} tokens in the last 10 minutes", spike.tokens),

@@ -52,11 +52,13 @@ impl Tasks {
         if state.spent == 0 || state.spent < state.limit / 100 * WARN_PERCENT {
             return Ok(false);
         }
-        let text = format!(
-            "Task {} has spent {} of its {}. At the limit you are asked for more.",
-            task.id,
-            Dollars(state.spent),
-            Dollars(state.limit)
+        let to = self.control.people().languages().language_of(task.person).await?;
+        let text = say!(
+            to,
+            "Task {task} has spent {spent} of its {limit}. At the limit you are asked for more.",
+            task = task.id,
+            spent = Dollars(state.spent),
+            limit = Dollars(state.limit)
         );
         let key = format!("budget-{}-{}", task.id, state.limit);
         self.control.notices().tell_once(task.workspace, task.chat, &key, text).await?;

@@ -299,11 +299,13 @@ impl Attempt<'_> {
                     self.show_todos(todos);
                     None
                 }
-                Uplink::Update(Update::Progress { text, .. }) => {
+                Uplink::Update(Update::Progress { text, doing, attempt, .. }) => {
                     let text = text.chars().take(500).collect();
                     self.say(AgentFrame::Update(Update::Progress {
                         task: Some(self.task.id),
                         text,
+                        doing,
+                        attempt,
                     }));
                     None
                 }

@@ -148,6 +148,10 @@ pub struct ModelChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_tokens: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte_seconds: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_seconds: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
     /// Dollars per million tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -172,6 +176,8 @@ pub enum ModelSetting {
     Temperature,
     Effort,
     Window,
+    FirstByte,
+    Idle,
     MaxOutput,
     Prices,
 }
@@ -266,6 +272,11 @@ pub struct ModelView {
     pub profile: ModelProfile,
     #[serde(default)]
     pub settings: ModelSettings,
+    /// What it was shown in the last 30 days, and how much of that its provider says it had kept of an earlier prompt.
+    #[serde(default)]
+    pub prompt_tokens: u64,
+    #[serde(default)]
+    pub cached_tokens: u64,
 }
 
 /// A model that was tried.
@@ -326,6 +337,9 @@ pub struct UsageView {
     pub model: String,
     pub calls: u64,
     pub prompt_tokens: u64,
+    /// Of these, what the provider says it had kept of an earlier prompt.
+    #[serde(default)]
+    pub cached_tokens: u64,
     pub completion_tokens: u64,
     pub usd: f64,
 }

@@ -296,6 +296,8 @@ fn of_an_executor() -> Vec<Uplink> {
         Uplink::Update(Update::Progress {
             task: Some(TaskId::from_number(1)),
             text: FORGED.into(),
+            doing: None,
+            attempt: None,
         }),
         Uplink::Finish(Finish {
             ok: true,

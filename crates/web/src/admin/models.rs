@@ -1,7 +1,7 @@
 //! Models and the chain of each level.
 
 use axum::extract::State as Extract;
-use cloister_control::ControlError;
+use cloister_control::{ControlError, Looked};
 use cloister_policy::engine::{ModelCall, PlatformCall};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{
@@ -9,12 +9,12 @@ use cloister_protocol::admin::{
 };
 use cloister_protocol::{Level, WorkKind};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Admin;
 use super::authorise::Asker;
 use super::route::{About, Route};
-use crate::reply::{Answer, Body, Failure, Path, json};
+use crate::reply::{Answer, Body, Failure, Path, Query, json};
 
 pub(super) fn routes() -> Vec<Route> {
     let (all, one) = ("/admin/v1/models", "/admin/v1/models/{model}");
@@ -77,9 +77,20 @@ async fn ids(Extract(admin): Extract<Admin>, Body(place): Body<ModelPlace>) -> A
     json(ids.map_err(Failure::from)?)
 }
 
+/// Whether servers at other ports than the usual ones are looked for, too.
+#[derive(Deserialize, JsonSchema)]
+struct Everywhere {
+    #[serde(default)]
+    all_ports: bool,
+}
+
 /// Where models are, and which of these places are on this machine and answer.
-async fn presets(Extract(admin): Extract<Admin>) -> Answer<Vec<PresetView>> {
-    json(admin.control.models().presets(&*admin.upstream).await)
+async fn presets(
+    Extract(admin): Extract<Admin>,
+    Query(Everywhere { all_ports }): Query<Everywhere>,
+) -> Answer<Vec<PresetView>> {
+    let looked = if all_ports { Looked::AtAllPorts } else { Looked::AtUsualPorts };
+    json(admin.control.models().presets(&*admin.upstream, looked).await)
 }
 
 /// Changes what is said of a model, and whether it is on offer.

@@ -167,6 +167,7 @@ fn usage_view(row: UsageRow) -> UsageView {
         model: row.model,
         calls: row.calls,
         prompt_tokens: row.usage.prompt_tokens,
+        cached_tokens: row.cached_tokens,
         completion_tokens: row.usage.completion_tokens,
         usd: nano_to_usd(row.cost),
     }

@@ -100,6 +100,7 @@ pub(super) async fn show(
         name: name_in(viewer.to, &chats, chat.id),
         chats,
         message_id: random_token()
+            .map(|id| format!("web-{id}"))
             .map_err(cloister_control::Fault::io("no message id could be made"))?,
         max_upload: state.control.work().max_upload_mb << 20,
         models: Picker::of(&state, &viewer, chat.id).await?,

@@ -2,7 +2,7 @@
 //! tried, then sealed in the database, and no page, address or log has it.
 
 use axum::Form;
-use axum::extract::{Path, State as Extract};
+use axum::extract::{Path, Query, State as Extract};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::PRESETS;
@@ -19,7 +19,7 @@ use crate::language::phrase;
 use crate::reply::Failure;
 use crate::server::State;
 
-/// What a model is called when nobody says.
+/// What a model is called when nobody says, and no other is called so.
 const NAME: &str = "main";
 /// How many ids are offered to choose from.
 const MAX_OFFERED: usize = 1000;
@@ -36,6 +36,15 @@ pub(super) struct Filled {
     model: String,
 }
 
+/// Which model is connected anew, and whether others are looked for at all ports of this machine.
+#[derive(Deserialize)]
+pub(super) struct ModelQuery {
+    #[serde(default)]
+    again: Option<String>,
+    #[serde(default)]
+    all_ports: bool,
+}
+
 /// What the form shows; there is no key in it.
 #[derive(Default)]
 struct ShownModel {
@@ -45,14 +54,16 @@ struct ShownModel {
     ids: Vec<String>,
     problem: Option<ErrorBody>,
     connected: Option<String>,
+    all_ports: bool,
 }
 
 pub(super) async fn show(
     Extract(state): Extract<State>,
     viewer: Viewer,
+    Query(ModelQuery { again, all_ports }): Query<ModelQuery>,
 ) -> Result<Markup, Failure> {
     viewer.require(Section::Model)?;
-    let shown = ShownModel::now(&state).await?;
+    let shown = ShownModel { all_ports, ..ShownModel::now(&state, again.as_deref()).await? };
     form(&state, &viewer, &shown).await
 }
 
@@ -63,7 +74,7 @@ pub(super) async fn with_problem(
     problem: ErrorBody,
 ) -> Result<Markup, Failure> {
     viewer.require_operator()?;
-    let shown = ShownModel { problem: Some(problem), ..ShownModel::now(state).await? };
+    let shown = ShownModel { problem: Some(problem), ..ShownModel::now(state, None).await? };
     form(state, viewer, &shown).await
 }
 
@@ -82,13 +93,23 @@ pub(super) async fn first(
 }
 
 impl ShownModel {
-    async fn now(state: &State) -> Result<Self, Failure> {
-        let mut shown = Self { name: NAME.to_owned(), ..Self::default() };
-        if let Some(now) = connected(state, NAME).await? {
-            (shown.base_url, shown.model) = (now.base_url, now.model);
+    /// Of a model that is to be connected anew, or else of one more: it takes no other's place.
+    async fn now(state: &State, again: Option<&str>) -> Result<Self, Failure> {
+        if let Some(now) = connected(state, again.unwrap_or_default()).await? {
+            let (name, base_url, model) = (now.name, now.base_url, now.model);
+            return Ok(Self { name, base_url, model, ..Self::default() });
         }
-        Ok(shown)
+        let models = state.control.models().all().await?;
+        let taken: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
+        Ok(Self { name: free_name(NAME, &taken), ..Self::default() })
     }
+}
+
+/// A name that no model has: this one, or with a number behind it.
+pub(super) fn free_name(name: &str, taken: &[&str]) -> String {
+    let numbered = (2..).map(|number: usize| format!("{name}-{number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    names.find(|name| !taken.contains(&name.as_str())).unwrap_or_default()
 }
 
 pub(super) async fn connect(
@@ -193,7 +214,7 @@ async fn form(state: &State, viewer: &Viewer, shown: &ShownModel) -> Result<Mark
             }
             p.hint { (phrase!(to, "The same for scripts: {command}", command = code("cloister model --help"))) }
         }
-        (model_list::shown(state, viewer).await?)
+        (model_list::shown(state, viewer, shown.all_ports).await?)
     };
     let banner = banner::scripted(state, viewer).await;
     let around = Page { title, to, place: Section::Model, viewer: Some(viewer), banner };

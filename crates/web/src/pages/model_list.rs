@@ -25,6 +25,10 @@ pub(super) struct TypedSettings {
     temperature: String,
     effort: String,
     window: String,
+    #[serde(default)]
+    first_byte: String,
+    #[serde(default)]
+    idle: String,
     max_output: String,
     prompt_usd: String,
     completion_usd: String,
@@ -108,6 +112,8 @@ impl TypedSettings {
             temperature: number(to, &self.temperature)?,
             effort: EFFORTS.into_iter().find(|effort| effort.as_str() == self.effort),
             window_tokens: number(to, &self.window)?,
+            first_byte_seconds: number(to, &self.first_byte)?,
+            idle_seconds: number(to, &self.idle)?,
             max_output_tokens: number(to, &self.max_output)?,
             prompt_usd: number(to, &self.prompt_usd)?,
             completion_usd: number(to, &self.completion_usd)?,
@@ -118,6 +124,8 @@ impl TypedSettings {
             (change.temperature.is_none(), ModelSetting::Temperature),
             (change.effort.is_none(), ModelSetting::Effort),
             (change.window_tokens.is_none(), ModelSetting::Window),
+            (change.first_byte_seconds.is_none(), ModelSetting::FirstByte),
+            (change.idle_seconds.is_none(), ModelSetting::Idle),
             (change.max_output_tokens.is_none(), ModelSetting::MaxOutput),
             (both_prices, ModelSetting::Prices),
         ];
@@ -140,12 +148,17 @@ fn number<T: std::str::FromStr>(to: Language, typed: &str) -> Result<Option<T>, 
 }
 
 /// All that is below the form. Who may only look sees no form, and not what runs on this machine.
-pub(super) async fn shown(state: &State, viewer: &Viewer) -> Result<Markup, Failure> {
+pub(super) async fn shown(
+    state: &State,
+    viewer: &Viewer,
+    all_ports: bool,
+) -> Result<Markup, Failure> {
     let calls = Calls::of(state, viewer);
     let models: Vec<ModelView> = calls.get("models").await?;
     let kinds: Vec<KindView> = calls.get("kinds").await?;
     let changes = viewer.is_operator();
-    let places: Vec<PresetView> = if changes { calls.get("presets").await? } else { Vec::new() };
+    let path = if all_ports { "presets?all_ports=true" } else { "presets" };
+    let places: Vec<PresetView> = if changes { calls.get(path).await? } else { Vec::new() };
     let found = places.iter().filter(|place| !place.models.is_empty());
     let to = viewer.to;
     Ok(html! {
@@ -158,8 +171,12 @@ pub(super) async fn shown(state: &State, viewer: &Viewer) -> Result<Markup, Fail
         @if changes {
             section.card {
                 h2 { (say!(to, "On this machine")) }
-                @for place in found.clone() { (here(to, place)) }
-                @if found.count() == 0 { p { (say!(to, "No server with models answers at the usual ports.")) } }
+                @for place in found.clone() { (here(to, place, &models)) }
+                @if found.count() == 0 { p {
+                    @if all_ports { (say!(to, "No server of this machine says that it has models.")) }
+                    @else { (say!(to, "No server with models answers at the usual ports.")) }
+                } }
+                @if !all_ports { p { a href="/model?all_ports=true" { (say!(to, "Look at all ports")) } } }
             }
         }
     })
@@ -205,6 +222,7 @@ fn one(to: Language, model: &ModelView, changes: bool) -> Markup {
 fn changing(to: Language, model: &ModelView, action: &str) -> Markup {
     html! {
         (settings(to, model, action))
+        p { a href={ "/model?again=" (model.name) } { (say!(to, "Change its address, key or id")) span.unseen translate="no" { ": " (model.name) } } }
         form.inline method="post" action={ (action) "/first" } {
             button type="submit" { (say!(to, "Use it first")) span.unseen translate="no" { ": " (model.name) } }
         }
@@ -258,6 +276,8 @@ fn settings(to: Language, model: &ModelView, action: &str) -> Markup {
                 }
             } }
             (field("window", say!(to, "Window, in tokens"), said.window_tokens.map(|n| n.to_string())))
+            (field("first_byte", say!(to, "Seconds until its first word, at most"), said.first_byte_seconds.map(|n| n.to_string())))
+            (field("idle", say!(to, "Seconds of silence in an answer, at most"), said.idle_seconds.map(|n| n.to_string())))
             (field("max_output", say!(to, "Longest answer, in tokens"), Some(model.max_output_tokens.to_string())))
             (field("prompt_usd", say!(to, "Dollars per million tokens in"), Some(model.prompt_usd.to_string())))
             (field("completion_usd", say!(to, "Dollars per million tokens out"), Some(model.completion_usd.to_string())))
@@ -314,15 +334,27 @@ fn who_does_what(to: Language, kinds: &[KindView], changes: bool) -> Markup {
     }
 }
 
-fn here(to: Language, place: &PresetView) -> Markup {
+/// The name under which a model of a server is connected: the one that it has, or one that none has.
+fn name_for(place: &PresetView, id: &str, models: &[ModelView]) -> String {
+    let same = |model: &&ModelView| model.base_url == place.base_url && model.model == id;
+    if let Some(there) = models.iter().find(same) {
+        return there.name.clone();
+    }
+    let taken: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
+    model::free_name(&place.name, &taken)
+}
+
+fn here(to: Language, place: &PresetView, models: &[ModelView]) -> Markup {
+    let known = cloister_control::preset(&place.name).map(|preset| preset.title);
+    let title = text_of(to, known.unwrap_or(noted!("Another server on this machine")));
     html! {
-        p { span translate="no" { (place.title) } ": " code { (place.base_url) } }
+        p { (title) ": " code { (place.base_url) } }
         ul {
             @for id in &place.models {
                 li {
                     code { (id) } " "
                     form.inline method="post" action="/model" {
-                        input type="hidden" name="name" value=(place.name);
+                        input type="hidden" name="name" value=(name_for(place, id, models));
                         input type="hidden" name="base_url" value=(place.base_url);
                         input type="hidden" name="model" value=(id);
                         button type="submit" { (say!(to, "Connect")) span.unseen translate="no" { " " (id) } }

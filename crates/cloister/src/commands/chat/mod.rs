@@ -75,5 +75,8 @@ fn new_id() -> Result<MessageId, CliError> {
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .map_err(|errno| CliError::io("no message id could be made")(errno.into()))?;
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    hex.parse().map_err(|error| cloister_control::ControlError::from(error).into())
+    // By its beginning the agent is told where it is read.
+    format!("term-{hex}")
+        .parse()
+        .map_err(|error| cloister_control::ControlError::from(error).into())
 }

@@ -34,12 +34,28 @@ pub(super) fn shown(model: &ModelView) -> String {
     if let Some(tokens) = settings.window_tokens {
         lines.push(line("window, as set", &format!("{tokens} tokens")));
     }
+    if let Some(seconds) = settings.first_byte_seconds {
+        lines.push(line("waited for", &format!("{seconds} s for its first word")));
+    }
+    if let Some(seconds) = settings.idle_seconds {
+        lines.push(line("may be silent", &format!("{seconds} s in the middle of an answer")));
+    }
+    if let Some(kept) = kept(model) {
+        lines.push(line("kept", &kept));
+    }
     if model.profile.is_empty() {
         lines.push(format!("It was never tried. Try it: cloister model test {}", model.name));
     } else {
         lines.push(found_out(&model.profile));
     }
     lines.join("\n")
+}
+
+/// How much of what it was shown its provider had kept of an earlier prompt, where it says so.
+fn kept(model: &ModelView) -> Option<String> {
+    let (all, kept) = (model.prompt_tokens, model.cached_tokens);
+    let percent = kept.saturating_mul(100).checked_div(all).filter(|_| kept > 0)?;
+    Some(format!("{percent} % of {all} prompt tokens in 30 days were not read anew"))
 }
 
 /// What was found out, a line for each thing.
@@ -110,7 +126,9 @@ pub(super) fn presets(places: &[PresetView]) -> String {
         .iter()
         .map(|place| {
             let key = if place.local { "no key".to_owned() } else { place.key_url.clone() };
-            vec![place.name.clone(), place.title.clone(), place.base_url.clone(), key]
+            let known = cloister_control::preset(&place.name).is_some();
+            let name = if known { place.name.clone() } else { "-".to_owned() };
+            vec![name, place.title.clone(), place.base_url.clone(), key]
         })
         .collect();
     let mut text = table(&["PRESET", "WHAT", "BASE URL", "KEYS"], &rows);
@@ -119,9 +137,13 @@ pub(super) fn presets(places: &[PresetView]) -> String {
         let ids: Vec<&str> = place.models.iter().map(String::as_str).take(MOST_IDS).collect();
         let more = place.models.len().saturating_sub(MOST_IDS);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let (name, first) = (&place.name, ids.first().copied().unwrap_or_default());
+        let first = ids.first().copied().unwrap_or_default();
+        let place_of = match cloister_control::preset(&place.name) {
+            Some(preset) => format!("--preset {}", preset.name),
+            None => format!("--base-url {}", place.base_url),
+        };
         text.push_str(&format!(
-            "\n{} runs: {}{more}. Connect one: cloister model add NAME --preset {name} --model {first}",
+            "\n{} runs: {}{more}. Connect one: cloister model add NAME {place_of} --model {first}",
             place.title,
             ids.join(", "),
         ));

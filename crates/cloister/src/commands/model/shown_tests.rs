@@ -16,7 +16,19 @@ fn model(profile: ModelProfile) -> ModelView {
         levels: vec!["coordinator".to_owned()],
         profile,
         settings: ModelSettings { temperature: Some(0.2), ..ModelSettings::default() },
+        prompt_tokens: 0,
+        cached_tokens: 0,
     }
+}
+
+/// M2: how often the beginning of a prompt was worth keeping as it was.
+#[test]
+fn what_a_provider_had_kept_is_shown_as_a_share() {
+    let silent = model(ModelProfile::default());
+    assert!(!shown(&silent).contains("kept"), "nothing is known of it");
+    let told = ModelView { prompt_tokens: 2_000, cached_tokens: 1_230, ..silent };
+    let shown = shown(&told);
+    assert!(shown.contains("kept            61 % of 2000 prompt tokens in 30 days"), "{shown}");
 }
 
 #[test]

@@ -127,9 +127,15 @@ impl Actor {
             return self.end_again(id, turn).await;
         };
         self.active_at = Instant::now();
+        let untold = owed.untold(&end);
         self.control.cells().finish_turn_of_cell(&owed, end).await?;
         if let Some(cell) = &mut self.cell {
             cell.sent.remove(&id);
+            let next =
+                cell.sent.iter_mut().filter(|(row, _)| **row > id).min_by_key(|(row, _)| **row);
+            if let Some((_, next)) = next {
+                next.take_over(untold);
+            }
         }
         self.deaths.remove(&id);
         self.asked.remove(&id);

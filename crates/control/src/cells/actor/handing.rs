@@ -1,13 +1,16 @@
 //! Handing messages over to the coordinator, and what a message does to the answer that its person still waits for.
 
 use cloister_protocol::link::{BegunTurn, Cause, Downlink, Trigger};
-use cloister_protocol::{ChatId, Level, TurnId};
+use cloister_protocol::{ChatId, Level, TurnId, UserId};
+use cloister_store::StoreError;
 use cloister_store::branches::BegunWith;
 use cloister_store::inbox::InboxItem;
 
 use super::Actor;
 use crate::cells::Owed;
+use crate::cells::phrases::phrases;
 use crate::commands;
+use crate::control::Control;
 use crate::error::Fault;
 use crate::options::SecondMessage;
 
@@ -23,10 +26,24 @@ fn of_person(cause: &Cause) -> usize {
     }
 }
 
+/// What a person is called who gave the tasks of a report.
+async fn name_of(control: &Control, person: UserId) -> Result<Option<String>, Fault> {
+    match control.store().users().user_by_id(person).await {
+        Ok(user) => Ok(Some(user.name.to_string())),
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 impl Actor {
     /// Gives a row to the coordinator, if one is connected; else it is given when one is.
     pub(super) async fn hand_over(&mut self, row: InboxItem) -> Result<(), Fault> {
-        let (id, owed) = (row.id, Owed::of(&row));
+        let (id, mut owed) = (row.id, Owed::of(&row));
+        let person = self.control.provenance().person_of(&row).await?;
+        if owed.is_report() {
+            owed.from = name_of(&self.control, person).await?;
+        }
+        let to = self.control.people().languages().language_of(person).await?;
         let waited = self.control.cells().waited(row.received_at);
         let mut prompt = self.control.contexts().context_prompt(self.workspace, row.chat).await?;
         let scene = self.control.cells().scene_of_turn(&row).await?;
@@ -37,7 +54,8 @@ impl Actor {
         let place = (self.workspace, row.chat);
         let model = self.control.models().facts(place, Level::Coordinator).await?;
         let (trigger, chat, now) = (row.trigger()?, row.chat, scene.now);
-        let trigger = Trigger { id: trigger, chat, cause: row.cause, prompt, model, now };
+        let phrases = Box::new(phrases(to));
+        let trigger = Trigger { id: trigger, chat, cause: row.cause, prompt, model, now, phrases };
         let turn = TurnId::of_trigger(&trigger.id);
         self.hand_over_beginning(chat).await?;
         if self.send(Downlink::Trigger(trigger)).await {
@@ -82,22 +100,25 @@ impl Actor {
     }
 
     /// Does to what the same person still waits for what they are set up to. Only where nothing else is under way:
-    /// nobody's message ends the turn of somebody else, or is answered in it.
+    /// nobody's message ends the turn of somebody else, or is answered in it. A report that was not told to its end is
+    /// told with the answer that takes its place.
     async fn make_way(&mut self, row: i64, owed: &Owed) {
-        let Some(cell) = self.cell.as_ref().filter(|_| owed.from.is_some()) else { return };
+        let is_message = owed.from.is_some() && !owed.is_report();
+        let Some(cell) = self.cell.as_ref().filter(|_| is_message) else { return };
         let alone = cell.sent.values().all(|open| open.from == owed.from);
-        let earlier: Vec<i64> = cell.sent.keys().copied().filter(|open| *open < row).collect();
+        let earlier = cell.sent.iter().filter(|(open, _)| **open < row);
+        let earlier: Vec<_> = earlier.map(|(open, owed)| (*open, owed.is_report())).collect();
         if !alone {
             return;
         }
-        for open in earlier {
+        for (open, is_report) in earlier {
             let turn = TurnId::of_message(open);
             match self.control.inner.parts.cells.second_message {
                 SecondMessage::Queue => {}
-                SecondMessage::Steer => {
+                SecondMessage::Interrupt if !is_report => self.cancel(turn).await,
+                SecondMessage::Steer | SecondMessage::Interrupt => {
                     self.send(Downlink::YieldTurn { turn }).await;
                 }
-                SecondMessage::Interrupt => self.cancel(turn).await,
             }
         }
     }
