@@ -14,6 +14,7 @@ pub mod answers;
 pub mod approvals;
 pub mod artifacts;
 pub mod audit;
+mod beside;
 pub mod branches;
 mod budget;
 pub mod buttons;
