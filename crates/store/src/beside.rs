@@ -90,6 +90,9 @@ impl Beside {
     pub(crate) async fn write(&self) {
         let gathered =
             std::mem::take(&mut *self.gathered.lock().unwrap_or_else(PoisonError::into_inner));
+        if gathered.waiting.is_empty() {
+            return;
+        }
         let written = match gathered.statement() {
             Ok(statement) => self.writer.write(Outlives::Kills, statement).await.map_err(why),
             Err(error) => Err(error.to_string().into()),

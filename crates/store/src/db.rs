@@ -134,6 +134,8 @@ impl Store {
             .await
             .map_err(|source| StoreError::Migrate { path: path.to_owned(), source })?;
         let light = options.clone().synchronous(SqliteSynchronous::Normal);
+        // It forgets what it has read whenever the other has written.
+        let light = light.pragma("cache_size", "-512");
         let light = light.connect().await.map_err(open_error)?;
         let connections = Connections { durable: writer, light };
         let (holds, changes) = (Arc::new(Holds::default()), Changes::default());

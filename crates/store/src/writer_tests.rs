@@ -295,7 +295,7 @@ async fn one_order_is_written_whole_or_not_at_all() {
 #[tokio::test]
 async fn an_order_that_nobody_waits_for_any_more_is_taken_back() {
     let place = Place::new().await;
-    let (runs, is_running) = std::sync::mpsc::channel();
+    let (runs, is_running) = std::sync::mpsc::sync_channel(1);
     let (gone, is_gone) = oneshot::channel::<()>();
     let follow = move |_found| {
         runs.send(()).unwrap();
