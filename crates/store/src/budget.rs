@@ -7,13 +7,14 @@
 
 use std::fmt;
 
-use cloister_protocol::{Level, TaskId, Usage, UserId, WorkspaceId};
+use cloister_protocol::{Level, TaskId, Usage, UserId};
 
-use crate::audit::{self, ChainEnd, SqliteQuery, end_of_chain, write_entry};
-use crate::error::{StoreError, Tried, not_found};
+use crate::audit::{self, ChainEnd, end_of_chain, write_entry};
+use crate::beside::Deed;
+use crate::db::{Follows, Outlives};
+use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::readers::Reader;
 use crate::tasks::Tasks;
-use crate::tx::WriteTx;
 
 /// An amount of money as people read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -174,26 +175,57 @@ const RESERVE: &str = concat!(
     end_of_chain!("?9"),
 );
 
-/// Turns a reservation into usage, and into what its task and those above it have spent; done before, it does nothing.
-const SETTLE: &str = "\
-    INSERT INTO usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost, cached_tokens) \
-      SELECT user_id, day, level, model, 1, ?2, ?3, ?4, ?5 FROM reservations WHERE id = ?1 AND own = 0 \
-      ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
-      prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
-      completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost, \
-      cached_tokens = cached_tokens + excluded.cached_tokens; \
-    INSERT INTO own_usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost, cached_tokens) \
-      SELECT user_id, day, level, model, 1, ?2, ?3, ?4, ?5 FROM reservations WHERE id = ?1 AND own <> 0 \
-      ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
-      prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
-      completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost, \
-      cached_tokens = cached_tokens + excluded.cached_tokens; \
-    WITH RECURSIVE line (id, parent_id) AS ( \
-        SELECT t.id, t.parent_id FROM reservations r JOIN tasks t ON t.id = r.task_id \
-        WHERE r.id = ?1 AND r.own = 0 \
-        UNION ALL SELECT t.id, t.parent_id FROM tasks t JOIN line ON t.id = line.parent_id) \
-      UPDATE tasks SET spent = spent + ?4 WHERE id IN (SELECT id FROM line); \
-    DELETE FROM reservations WHERE id = ?1";
+/// Turns reservations into usage, and into what their tasks and those above them have spent; done before, it does
+/// nothing. They are rows of JSON: `Settled`.
+macro_rules! settle {
+    ($calls:literal) => {
+        concat!(
+            "WITH call AS (",
+            settle!(rows $calls),
+            ") \
+             INSERT INTO usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost) \
+               SELECT user_id, day, level, model, 1, prompt, completion, cost \
+               FROM call JOIN reservations r ON r.id = call.held WHERE own = 0 \
+               ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
+               prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
+               completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost; \
+             WITH call AS (",
+            settle!(rows $calls),
+            ") \
+             INSERT INTO own_usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost) \
+               SELECT user_id, day, level, model, 1, prompt, completion, cost \
+               FROM call JOIN reservations r ON r.id = call.held WHERE own <> 0 \
+               ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
+               prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
+               completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost; \
+             WITH RECURSIVE call AS (",
+            settle!(rows $calls),
+            "), line (id, parent_id, cost) AS ( \
+                 SELECT t.id, t.parent_id, call.cost FROM call JOIN reservations r ON r.id = call.held \
+                   JOIN tasks t ON t.id = r.task_id WHERE r.own = 0 \
+                 UNION ALL \
+                 SELECT t.id, t.parent_id, line.cost FROM tasks t JOIN line ON t.id = line.parent_id) \
+               UPDATE tasks SET spent = spent + (SELECT sum(cost) FROM line WHERE line.id = tasks.id) \
+               WHERE id IN (SELECT id FROM line); \
+             DELETE FROM reservations WHERE id IN (SELECT json_extract(value, '$[0]') FROM json_each(",
+            $calls,
+            "))"
+        )
+    };
+    (rows $calls:literal) => {
+        concat!(
+            "SELECT json_extract(value, '$[0]') AS held, json_extract(value, '$[1]') AS prompt, \
+             json_extract(value, '$[2]') AS completion, json_extract(value, '$[3]') AS cost, \
+              json_extract(value, '$[4]') AS cached FROM json_each(",
+            $calls,
+            ")"
+        )
+    };
+}
+pub(crate) use settle;
+
+/// A reservation, the tokens of the prompt and of the answer, what they cost, and how much of the prompt was kept.
+pub(crate) type Settled = (i64, i64, i64, i64, i64);
 
 /// How often a reservation is tried again that was refused and would fit a moment later.
 const RESERVE_ROUNDS: u32 = 4;
@@ -209,28 +241,35 @@ impl Tasks {
         let (user, task) = (*user, *task);
         let amount = amount.max(0);
         let day = self.store.clock.today();
+        let workspace = entry.workspace();
+        let workspace = workspace.ok_or_else(|| corrupt("entry of a call", "of no workspace"))?;
         for _ in 0..RESERVE_ROUNDS {
-            let mut tx = self.store.begin_turn().await?;
-            let mut rows: Vec<ChainEnd> = sqlx::query_as(RESERVE)
+            let now = self.store.clock.now_ms();
+            let reserve = sqlx::query(RESERVE)
                 .bind(user.number())
                 .bind(task.map(TaskId::number))
-                .bind(&day)
+                .bind(day.clone())
                 .bind(level.as_str())
-                .bind(*model)
+                .bind((*model).to_owned())
                 .bind(amount)
-                .bind(self.store.clock.now_ms())
+                .bind(now)
                 .bind(i64::from(*own))
-                .bind(entry.workspace().map(WorkspaceId::number))
-                .fetch_all(&mut *tx)
-                .await
-                .tried("reserve the cost of a call")?;
-            // The last row is of the chain, unless the entry is of another.
-            let end = entry.workspace().and_then(|_| rows.pop());
-            if let Some(&(id, _, _)) = rows.first() {
-                self.commit_with_entry(tx, end, entry.clone()).await?;
-                return Ok(Ok(Reservation { id, amount }));
+                .bind(workspace.number());
+            let entry = entry.clone();
+            // A call that a power cut makes forgotten is made again, by the same turn.
+            let reserved = self.store.write_turn(
+                (Outlives::Kills, "reserve the cost of a call"),
+                reserve,
+                move |mut rows: Vec<ChainEnd>| {
+                    let end = rows.pop().ok_or_else(|| not_found("workspace", workspace))?;
+                    let Some(&(id, _, _)) = rows.first() else { return Ok((Follows::Undo, None)) };
+                    let entry = audit::next_entry(sqlx::query(write_entry!()), end, now, entry)?;
+                    Ok((Follows::Last(entry), Some(Reservation { id, amount })))
+                },
+            );
+            if let Some(reservation) = reserved.await? {
+                return Ok(Ok(reservation));
             }
-            tx.rollback().await.tried("reserve the cost of a call")?;
             // Nothing to say if other calls have just given back what was missing: it fits now.
             if let Some(over) = self.why_refused(user, task, &day, amount).await? {
                 return Ok(Err(over));
@@ -238,18 +277,6 @@ impl Tasks {
         }
         let BudgetState { limit, spent, reserved } = self.budget_state(user).await?;
         Ok(Err(OverBudget { kind: BudgetKind::Day, limit, spent, reserved, wanted: amount }))
-    }
-
-    async fn commit_with_entry(
-        &self,
-        tx: WriteTx,
-        end: Option<ChainEnd>,
-        entry: audit::Entry,
-    ) -> Result<(), StoreError> {
-        let now = self.store.clock.now_ms();
-        let Some(end) = end else { return audit::record_last(tx, now, entry).await };
-        let entry = audit::next_entry(sqlx::query(write_entry!()), end, now, entry)?;
-        tx.commit_after(entry).await.tried("reserve the cost of a call")
     }
 
     async fn why_refused(
@@ -276,18 +303,15 @@ impl Tasks {
         reservation: Reservation,
         settlement: Settlement,
     ) -> Result<(), StoreError> {
-        let tx = self.store.begin_turn().await?;
         // Nobody waits for it, and until then the whole amount is held.
-        tx.commit_with_others_after(settling(reservation.id, settlement))
-            .await
-            .tried("settle a call")
+        let deed = Deed::Settled(settled(reservation.id, settlement));
+        self.store.beside.note(deed, "settle a call").await
     }
 
     /// Gives a reservation back: its call never reached a provider.
     pub async fn release(&self, reservation: Reservation) -> Result<(), StoreError> {
-        let tx = self.store.begin_turn().await?;
         let release = sqlx::query("DELETE FROM reservations WHERE id = ?").bind(reservation.id);
-        tx.commit_after(release).await.tried("release a reservation")
+        self.store.write_one((Outlives::Kills, "release a reservation"), release).await
     }
 
     /// Settles, at their full amount, the reservations that a killed control plane left behind.
@@ -299,11 +323,13 @@ impl Tasks {
                 .fetch_all(&mut *tx)
                 .await
                 .tried("list reservations")?;
-        for (id, amount) in &held {
-            let full = Settlement { usage: Usage::default(), cost: *amount, cached_tokens: 0 };
-            settling(*id, full).execute(&mut *tx).await.tried("settle a call")?;
-        }
-        tx.commit().await.tried("settle the reservations of an earlier run")?;
+        let full = |cost| Settlement { usage: Usage::default(), cost, cached_tokens: 0 };
+        let all: Vec<Settled> =
+            held.iter().map(|(id, amount)| settled(*id, full(*amount))).collect();
+        let all = serde_json::to_string(&all).map_err(|e| corrupt("reservations", e))?;
+        tx.commit_after(sqlx::query(settle!("?1")).bind(all))
+            .await
+            .tried("settle the reservations of an earlier run")?;
         Ok(held.len())
     }
 
@@ -487,14 +513,11 @@ async fn task_states(
     Ok(rows.into_iter().map(state).collect())
 }
 
-fn settling(id: i64, settlement: Settlement) -> SqliteQuery {
+fn settled(id: i64, settlement: Settlement) -> Settled {
     let tokens = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    sqlx::query(SETTLE)
-        .bind(id)
-        .bind(tokens(settlement.usage.prompt_tokens))
-        .bind(tokens(settlement.usage.completion_tokens))
-        .bind(settlement.cost.max(0))
-        .bind(tokens(settlement.cached_tokens))
+    let Settlement { usage, cost, cached_tokens } = settlement;
+    let (prompt, completion) = (tokens(usage.prompt_tokens), tokens(usage.completion_tokens));
+    (id, prompt, completion, cost.max(0), tokens(cached_tokens))
 }
 
 #[cfg(test)]

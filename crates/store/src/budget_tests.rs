@@ -1,3 +1,5 @@
+use cloister_protocol::WorkspaceId;
+
 use super::*;
 use crate::actor::Actor;
 use crate::audit::Entry;
@@ -11,6 +13,7 @@ struct Setup {
     _dir: tempfile::TempDir,
     store: Store,
     user: UserId,
+    workspace: WorkspaceId,
 }
 
 async fn setup() -> Setup {
@@ -21,13 +24,14 @@ async fn setup() -> Setup {
         daily_budget: DAY_LIMIT,
         task_budget: DAY_LIMIT / 2,
     };
-    let user = test_world::add_with(&store, "ada", limits).await.id;
-    Setup { _dir: dir, store, user }
+    let ada = test_world::add_with(&store, "ada", limits).await;
+    Setup { _dir: dir, store, user: ada.id, workspace: ada.workspace }
 }
 
 impl Setup {
     async fn reserve(&self, task: Option<TaskId>, amount: i64) -> Result<Reservation, OverBudget> {
-        let entry = Entry::new(&Actor::person("cell w1"), "model.call", "T1").of(self.user);
+        let entry =
+            Entry::new(&Actor::person("cell w1"), "model.call", "T1").of_workspace(self.workspace);
         let call = NewCall {
             user: self.user,
             task,
@@ -212,7 +216,8 @@ fn money_reads_like_money() {
 async fn what_people_pay_themselves_is_booked_apart_and_passes_no_limit() {
     let setup = setup().await;
     let task = setup.task(None, 100).await;
-    let entry = Entry::new(&Actor::person("cell w1"), "model.call", "T1").of(setup.user);
+    let entry =
+        Entry::new(&Actor::person("cell w1"), "model.call", "T1").of_workspace(setup.workspace);
     let call = NewCall {
         user: setup.user,
         task: Some(task),
@@ -239,4 +244,32 @@ async fn what_people_pay_themselves_is_booked_apart_and_passes_no_limit() {
     assert_eq!(setup.store.tasks().settle_leftovers().await.unwrap(), 1);
     assert_eq!(setup.state().await.spent, 0);
     assert_eq!(setup.store.tasks().own_spent_today(Some(setup.user)).await.unwrap(), 5_000_007);
+}
+
+/// Calls that end together are settled in one write, each for what it is.
+#[tokio::test]
+async fn what_several_calls_cost_is_booked_to_the_tasks_of_each() {
+    let setup = setup().await;
+    let above = setup.task(None, 1_000).await;
+    let below = setup.task(Some(above), 1_000).await;
+    let of_above = setup.reserve(Some(above), 300).await.unwrap();
+    let of_below = setup.reserve(Some(below), 300).await.unwrap();
+    let other = setup.reserve(Some(below), 300).await.unwrap();
+    let of_none = setup.reserve(None, 300).await.unwrap();
+    tokio::join!(
+        setup.settle(of_above, 1),
+        setup.settle(of_below, 20),
+        setup.settle(other, 100),
+        setup.settle(of_none, 4_000),
+    );
+    let spent = async |task| {
+        let state = setup.store.tasks().task_budget_state(setup.user, task).await.unwrap();
+        (state.spent, state.reserved)
+    };
+    assert_eq!(spent(above).await, (121, 0));
+    assert_eq!(spent(below).await, (120, 0));
+    assert_eq!((setup.state().await.spent, setup.state().await.reserved), (4_121, 0));
+    let usage = setup.store.tasks().usage(Some(setup.user), None).await.unwrap();
+    assert_eq!(usage.iter().map(|row| row.calls).sum::<u64>(), 4);
+    assert_eq!(usage.iter().map(|row| row.usage.prompt_tokens).sum::<u64>(), 28);
 }

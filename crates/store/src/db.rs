@@ -13,17 +13,20 @@ use std::time::Duration;
 use ref_cast::RefCast;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use sqlx::ConnectOptions;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteRow, SqliteSynchronous};
+use sqlx::{ConnectOptions, Either, FromRow};
+use tokio::sync::oneshot;
 
 use crate::agents::Agents;
 use crate::approvals::Approvals;
 use crate::audit;
-use crate::audit::AuditLog;
+use crate::audit::{AuditLog, SqliteQuery};
+use crate::beside::Beside;
 use crate::branches::Branches;
 use crate::chats::Chats;
 use crate::clock::Clock;
 use crate::conversations::Conversations;
+use crate::desk::Connections;
 use crate::egress::EgressRules;
 use crate::error::{StoreError, Tried};
 use crate::holds::Holds;
@@ -36,9 +39,10 @@ use crate::pki::Clients;
 use crate::pulse::Platform;
 use crate::readers::{Reader, Readers};
 use crate::secrets::Secrets;
+use crate::statement::{Owned, StatementStep};
 use crate::tasks::Tasks;
-pub(crate) use crate::tx::Tx;
-use crate::tx::WriteTx;
+pub(crate) use crate::tx::{Outlives, Tx};
+use crate::tx::{Then, WriteTx};
 use crate::users::Users;
 use crate::writer::Writer;
 
@@ -77,6 +81,7 @@ pub struct Store {
     readers: Arc<Readers>,
     holds: Arc<Holds>,
     pub(crate) memory: Arc<AskedOften>,
+    pub(crate) beside: Beside,
     pub clock: Clock,
 }
 
@@ -128,11 +133,18 @@ impl Store {
             .run(&mut writer)
             .await
             .map_err(|source| StoreError::Migrate { path: path.to_owned(), source })?;
+        let light = options.clone().synchronous(SqliteSynchronous::Normal);
+        // It forgets what it has read whenever the other has written.
+        let light = light.pragma("cache_size", "-512");
+        let light = light.connect().await.map_err(open_error)?;
+        let connections = Connections { durable: writer, light };
         let (holds, changes) = (Arc::new(Holds::default()), Changes::default());
         let options = options.read_only(true).create_if_missing(false);
+        let writer = Writer::new(connections, Arc::clone(&holds), changes.clone());
         let store = Self {
             readers: readers(options, chosen.readers, &holds).await.map_err(open_error)?,
-            writer: Writer::new(writer, Arc::clone(&holds), changes.clone()),
+            beside: Beside::new(writer.clone()),
+            writer,
             holds,
             memory: Arc::new(AskedOften::new(&changes)),
             clock: Clock,
@@ -149,11 +161,14 @@ impl Store {
             .filename(path)
             .read_only(true)
             .busy_timeout(Duration::from_secs(10));
-        let writer = options.connect().await.map_err(open_error)?;
+        let connect = async || options.connect().await.map_err(open_error);
+        let connections = Connections { durable: connect().await?, light: connect().await? };
         let (holds, changes) = (Arc::new(Holds::default()), Changes::default());
+        let writer = Writer::new(connections, Arc::clone(&holds), changes.clone());
         Ok(Self {
-            readers: readers(options, READERS, &holds).await.map_err(open_error)?,
-            writer: Writer::new(writer, Arc::clone(&holds), changes.clone()),
+            readers: readers(options.clone(), READERS, &holds).await.map_err(open_error)?,
+            beside: Beside::new(writer.clone()),
+            writer,
             holds,
             memory: Arc::new(AskedOften::new(&changes)),
             clock: Clock,
@@ -191,11 +206,84 @@ impl Store {
         async move { begun.await.tried("begin a transaction") }
     }
 
+    /// Waits until the disk has all that was written.
+    pub(crate) async fn reach_the_disk(&self) -> Result<(), StoreError> {
+        // A row that comes and goes: only who writes something waits for the disk.
+        let tx = self.begin_turn().await?;
+        let comes_and_goes = "INSERT INTO audit_witnesses (name, number, at) VALUES ('', 0, 0); \
+                              DELETE FROM audit_witnesses WHERE name = ''";
+        tx.commit_after(sqlx::query(comes_and_goes)).await.tried("reach the disk")
+    }
+
+    /// A write of what every turn writes that is one statement.
+    #[track_caller]
+    pub(crate) fn write_one(
+        &self,
+        (outlives, what): (Outlives, &'static str),
+        statement: SqliteQuery,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        let written = Owned::all(statement).map(|owned| self.writer.write(outlives, owned));
+        async move { written.tried(what)?.await.tried(what) }
+    }
+
+    /// A write of what every turn writes, as one order: `first`, and what `follow` says when it sees its rows. What
+    /// that brings counts when all is written; where it wants nothing of it, nothing is.
+    #[track_caller]
+    pub(crate) fn write_turn<R, T>(
+        &self,
+        (outlives, what): (Outlives, &'static str),
+        first: SqliteQuery,
+        follow: impl FnOnce(Vec<R>) -> Result<(Follows, T), StoreError> + Send + 'static,
+    ) -> impl Future<Output = Result<T, StoreError>> + Send
+    where
+        R: for<'r> FromRow<'r, SqliteRow> + Send,
+        T: Send + 'static,
+    {
+        let (found, mut is_found) = oneshot::channel();
+        let follow = Box::new(move |steps: Vec<StatementStep>| {
+            let rows = steps.into_iter().filter_map(Either::right);
+            let rows = rows.map(|row| R::from_row(&row)).collect::<Result<Vec<R>, _>>();
+            let decided = rows.tried(what).and_then(follow).and_then(|(follows, brought)| {
+                let then = match follows {
+                    Follows::Last(last) => Then::Last(Owned::all(last).tried(what)?),
+                    Follows::Commit => Then::Commit,
+                    Follows::Undo => Then::Undo,
+                };
+                Ok((then, brought))
+            });
+            let (then, brought) = match decided {
+                Ok((then, brought)) => (then, Ok(brought)),
+                Err(error) => (Then::Undo, Err(error)),
+            };
+            // Whoever gave the order is gone: then it is undone.
+            if found.send(brought).is_err() { Then::Undo } else { then }
+        });
+        let written =
+            Owned::all(first).map(|first| self.writer.write_both(outlives, first, follow));
+        async move {
+            written.tried(what)?.await.tried(what)?;
+            is_found.try_recv().unwrap_or_else(|_fell_over| {
+                Err(StoreError::Query { what, source: sqlx::Error::WorkerCrashed })
+            })
+        }
+    }
+
     /// Closes every connection; what was written is checkpointed.
     pub async fn close(&self) -> Result<(), StoreError> {
         self.readers.close().await;
+        self.beside.write().await;
         self.writer.close().await.tried("be closed")
     }
+}
+
+/// What follows the first statement of a write that is one order.
+pub(crate) enum Follows {
+    /// The last statement, and the commit.
+    Last(SqliteQuery),
+    /// The commit.
+    Commit,
+    /// Nothing of it is to be.
+    Undo,
 }
 
 async fn readers(

@@ -1,4 +1,7 @@
-//! The connection that writes, and the transaction that is open on it.
+//! The connections that write, and the transaction that is open on one of them.
+//!
+//! There are two, for SQLite fixes with a connection's statements whether its commits wait for the disk: what only has to
+//! outlive kills is written on the other. Whoever has the desk has both, so that they never meet.
 //!
 //! A trip to the connection costs more than most statements: a transaction begins with its first statement, on
 //! the same way, and may end with its last.
@@ -12,10 +15,13 @@ use tokio::sync::watch;
 
 use crate::memory::Changes;
 use crate::statement::{Owned, StatementStep};
+use crate::tx::Outlives;
 
 /// What the one whose turn it is holds.
 pub(crate) struct Desk {
-    pub(crate) connection: SqliteConnection,
+    connections: Connections,
+    /// Which of them is used: that of the open group, if there is one.
+    pub(crate) outlives: Outlives,
     /// The transaction that is open, if one is.
     pub(crate) group: Option<Group>,
     /// How the next statement begins what it belongs to.
@@ -25,6 +31,13 @@ pub(crate) struct Desk {
     /// What is being written may be remembered somewhere as it was.
     pub(crate) touches: bool,
     pub(crate) changes: Changes,
+}
+
+/// The connections of a desk.
+pub(crate) struct Connections {
+    /// Waits for the disk with each commit.
+    pub(crate) durable: SqliteConnection,
+    pub(crate) light: SqliteConnection,
 }
 
 /// Members of one transaction.
@@ -89,9 +102,22 @@ impl GroupOutcome {
 }
 
 impl Desk {
-    pub(crate) fn new(connection: SqliteConnection, changes: Changes) -> Self {
+    pub(crate) fn new(connections: Connections, changes: Changes) -> Self {
         let (group, left, opening) = (None, None, Opening::Nothing);
-        Self { connection, group, opening, left, touches: false, changes }
+        let outlives = Outlives::PowerCuts;
+        Self { connections, outlives, group, opening, left, touches: false, changes }
+    }
+
+    fn connection(&mut self) -> &mut SqliteConnection {
+        match self.outlives {
+            Outlives::PowerCuts => &mut self.connections.durable,
+            Outlives::Kills => &mut self.connections.light,
+        }
+    }
+
+    /// Puts others in their place, which are told nothing of it.
+    pub(crate) fn replace(&mut self, connections: Connections) -> Connections {
+        std::mem::replace(&mut self.connections, connections)
     }
 
     /// The next statement joins the group that is open, or begins one.
@@ -105,7 +131,7 @@ impl Desk {
         statement: Owned,
     ) -> Result<Vec<StatementStep>, sqlx::Error> {
         if self.opening == Opening::Nothing {
-            return statement.run(&mut self.connection).await;
+            return statement.run(self.connection()).await;
         }
         let only_first = statement.is_first();
         let mut steps = self.run_between(statement, "").await?;
@@ -138,7 +164,7 @@ impl Desk {
             Opening::Member => self.left = Some(Left::Joined),
         }
         let mut steps = Vec::new();
-        let mut found = self.connection.fetch_many(statement.between(before, after));
+        let mut found = self.connection().fetch_many(statement.between(before, after));
         let ran = loop {
             match found.try_next().await {
                 // What the statements before it have changed is not of its own.
@@ -180,7 +206,7 @@ impl Desk {
     /// Ends the open group and tells its members.
     pub(crate) async fn commit(&mut self) -> Result<(), sqlx::Error> {
         self.left = Some(Left::Commit);
-        let committed = sqlx::query("COMMIT").execute(&mut self.connection).await;
+        let committed = sqlx::query("COMMIT").execute(self.connection()).await;
         match &committed {
             Ok(_) => self.stored(),
             Err(error) => self.abandon(error).await,
@@ -207,7 +233,7 @@ impl Desk {
     /// Takes back all that the group wrote.
     async fn abandon(&mut self, error: &sqlx::Error) {
         // SQLite may have taken it back already; then there is nothing to roll back.
-        drop(sqlx::query("ROLLBACK").execute(&mut self.connection).await);
+        drop(sqlx::query("ROLLBACK").execute(self.connection()).await);
         self.end_group(GroupOutcome::Failed(error.to_string().into()));
     }
 
@@ -228,7 +254,7 @@ impl Desk {
             }
             Left::Joined => {
                 // It fails if SQLite has taken the whole transaction back: then all must know.
-                let undone = sqlx::query("ROLLBACK TO member").execute(&mut self.connection).await;
+                let undone = sqlx::query("ROLLBACK TO member").execute(self.connection()).await;
                 if let Err(error) = undone {
                     self.abandon(&error).await;
                 }

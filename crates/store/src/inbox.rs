@@ -8,8 +8,9 @@ pub use crate::meant::{Meant, TypedCommand};
 
 use crate::actor::Actor;
 use crate::audit::{self, ChainEnd, end_of_chain, write_entry};
+use crate::beside::Deed;
 use crate::conversations::ConversationId;
-use crate::db::Tx;
+use crate::db::{Follows, Outlives, Tx};
 use crate::error::{StoreError, Tried, corrupt};
 
 /// Something to be stored.
@@ -223,11 +224,9 @@ impl Inbox {
     ) -> Result<Taken, StoreError> {
         let now = self.store.clock.now_ms();
         let cause = serde_json::to_string(&inbound.cause).map_err(|e| corrupt("inbox cause", e))?;
-        // All rows are fetched: only a statement that has run to its end is committed.
-        let mut tx = self.store.begin_turn().await?;
-        let mut rows: Vec<ChainEnd> = sqlx::query_as(TAKE)
-            .bind(&inbound.source)
-            .bind(&inbound.external_id)
+        let take = sqlx::query(TAKE)
+            .bind(inbound.source.clone())
+            .bind(inbound.external_id.clone())
             .bind(inbound.workspace.number())
             .bind(inbound.chat.number())
             .bind(cause)
@@ -235,27 +234,29 @@ impl Inbox {
             .bind(most.in_workspace)
             .bind(most.in_all)
             .bind(inbound.heard_in.as_ref().map(|heard| heard.conversation.number()))
-            .bind(inbound.heard_in.as_ref().and_then(|heard| heard.origin.as_deref()))
+            .bind(inbound.heard_in.as_ref().and_then(|heard| heard.origin.clone()))
             .bind(inbound.meant.column()?)
-            .bind(sender(&inbound.cause))
-            .bind(most.of_person)
-            .fetch_all(&mut *tx)
-            .await
-            .tried("store a message")?;
-        let end = rows.pop();
-        let (Some(&(id, _, _)), Some(end)) = (rows.first(), end) else {
-            tx.rollback().await.tried("store a message")?;
-            return self.why_not_taken(&inbound, most).await;
-        };
-        let heard = inbound.heard_in.as_ref().map(|heard| heard.conversation.number());
-        let taken = sqlx::query(TAKEN)
-            .bind(inbound.workspace.number())
-            .bind(inbound.chat.number())
-            .bind(heard)
-            .bind(now);
-        let taken = audit::next_entry(taken, end, now, came_in(id, &inbound))?;
-        tx.commit_after(taken).await.tried("store a message")?;
-        Ok(Taken::Stored(Accepted { item: new_item(id, inbound, now), duplicate: false }))
+            .bind(sender(&inbound.cause).map(str::to_owned))
+            .bind(most.of_person);
+        let what = (Outlives::PowerCuts, "store a message");
+        let taken = self.store.write_turn(what, take, move |mut rows: Vec<ChainEnd>| {
+            let end = rows.pop();
+            let (Some(&(id, _, _)), Some(end)) = (rows.first(), end) else {
+                return Ok((Follows::Undo, Err(inbound)));
+            };
+            let heard = inbound.heard_in.as_ref().map(|heard| heard.conversation.number());
+            let taken = sqlx::query(TAKEN)
+                .bind(inbound.workspace.number())
+                .bind(inbound.chat.number())
+                .bind(heard)
+                .bind(now);
+            let taken = audit::next_entry(taken, end, now, came_in(id, &inbound))?;
+            Ok((Follows::Last(taken), Ok(new_item(id, inbound, now))))
+        });
+        match taken.await? {
+            Ok(item) => Ok(Taken::Stored(Accepted { item, duplicate: false })),
+            Err(inbound) => self.why_not_taken(&inbound, most).await,
+        }
     }
 
     /// What was stored from this source under this id before.
@@ -312,11 +313,7 @@ impl Inbox {
 
     /// The agent has it in its journal.
     pub async fn mark_journaled(&self, id: i64) -> Result<(), StoreError> {
-        let tx = self.store.begin_turn().await?;
-        let mark = "UPDATE inbox SET state = 'journaled' WHERE id = ? AND state = 'accepted'";
-        tx.commit_with_others_after(sqlx::query(mark).bind(id))
-            .await
-            .tried("mark a message as journaled")
+        self.store.beside.note(Deed::Journaled(id), "mark a message as journaled").await
     }
 
     /// What a workspace still owes an answer to, oldest first.

@@ -1,8 +1,8 @@
 //! The control plane's database.
 //!
 //! Owns: the schema, its migrations, and every query, one file per resource. Promises: what a method
-//! has returned is on disk; a method that changes several things changes them in one transaction; no
-//! other crate opens this database.
+//! has returned survives any kill, and a power cut too unless docs/architecture.md names it; a method that changes
+//! several things changes them in one transaction; no other crate opens this database.
 
 #[macro_use]
 mod columns;
@@ -14,6 +14,7 @@ pub mod answers;
 pub mod approvals;
 pub mod artifacts;
 pub mod audit;
+mod beside;
 pub mod branches;
 mod budget;
 pub mod buttons;

@@ -2,9 +2,12 @@
 
 use cloister_protocol::{AgentFrame, ChatId, TurnId, WorkspaceId};
 
-use crate::audit::{self, write_entry};
+use sqlx::FromRow;
+
+use crate::audit::{self, SqliteQuery, write_entry};
+use crate::beside::Deed;
 use crate::conversations::{ConversationId, last_place};
-use crate::db::Tx;
+use crate::db::{Follows, Outlives, Tx};
 use crate::error::{StoreError, Tried, corrupt};
 use crate::{inbox, tasks};
 
@@ -100,6 +103,48 @@ pub struct TurnEnded {
     pub woke: Option<inbox::InboxItem>,
 }
 
+/// What a turn says at its end, and where.
+#[derive(Clone)]
+struct SaidAtEnd {
+    chat: (WorkspaceId, ChatId),
+    turn: TurnId,
+    frame: Option<AgentFrame>,
+    now: i64,
+}
+
+/// What is known when the end of a turn was stored.
+struct AtEnd {
+    told: Option<OutboxItem>,
+    /// What the audit trail has of it.
+    entry: Option<SqliteQuery>,
+    has_tasks: bool,
+}
+
+impl SaidAtEnd {
+    /// None where there is no such workspace.
+    fn look_at(&self, mut rows: Vec<TurnEndRow>) -> Result<Option<AtEnd>, StoreError> {
+        let Some((user, seq, hash, has_tasks)) = rows.pop() else { return Ok(None) };
+        let mut found = AtEnd { told: None, entry: None, has_tasks: has_tasks == Some(1) };
+        let (chat, turn, now) = (self.chat, &self.turn, self.now);
+        if let (Some(&(id, conversation, ..)), Some(frame)) = (rows.first(), &self.frame) {
+            let out = audit::Entry::of_cell((chat.0, None), "message.out", chat.1)
+                .with(format!("{turn}, {}", audit::said(words(frame))));
+            let writing = sqlx::query(write_entry!());
+            found.entry = Some(audit::next_entry(writing, (user, seq, hash), now, out)?);
+            found.told = Some(OutboxItem {
+                id,
+                workspace: chat.0,
+                chat: chat.1,
+                turn: turn.clone(),
+                frame: frame.clone(),
+                created_at: now,
+                conversation: conversation.map(ConversationId::from_number),
+            });
+        }
+        Ok(Some(found))
+    }
+}
+
 /// What a frame says to a person.
 fn words(frame: &AgentFrame) -> &str {
     match frame {
@@ -162,50 +207,54 @@ impl Outbox {
         let now = self.store.clock.now_ms();
         let json = frame.map(serde_json::to_string).transpose();
         let json = json.map_err(|e| corrupt("outbox frame", e))?;
-        let mut tx = self.store.begin_turn().await?;
-        let mut rows: Vec<TurnEndRow> = sqlx::query_as(END_TURN)
-            .bind(now)
-            .bind(inbox_id)
-            .bind(chat.0.number())
-            .bind(chat.1.number())
-            .bind(turn.as_str())
-            .bind(json)
-            .bind(by_cell)
-            .fetch_all(&mut *tx)
-            .await
-            .tried("store the end of a turn")?;
-        let mut ended = TurnEnded { told: None, woke: None };
-        let Some((user, seq, hash, has_tasks)) = rows.pop() else { return Ok(ended) };
-        let mut entry = None;
-        if let (Some(&(id, conversation, ..)), Some(frame)) = (rows.first(), frame) {
-            let out = audit::Entry::of_cell((chat.0, None), "message.out", chat.1)
-                .with(format!("{turn}, {}", audit::said(words(frame))));
-            let writing = sqlx::query(write_entry!());
-            entry = Some(audit::next_entry(writing, (user, seq, hash), now, out)?);
-            ended.told = Some(OutboxItem {
-                id,
-                workspace: chat.0,
-                chat: chat.1,
-                turn: turn.clone(),
-                frame: frame.clone(),
-                created_at: now,
-                conversation: conversation.map(ConversationId::from_number),
-            });
-        }
-        let stored = match entry {
-            Some(entry) if has_tasks == Some(0) => tx.commit_after(entry).await,
-            entry => {
-                if let Some(entry) = entry {
-                    entry.execute(&mut *tx).await.tried("write an audit entry")?;
-                }
-                if has_tasks == Some(1) {
-                    ended.woke = tasks::report_turn(&mut tx, chat.0, turn, now).await?;
-                }
-                tx.commit().await
-            }
+        let ending = move |turn: &TurnId| {
+            sqlx::query(END_TURN)
+                .bind(now)
+                .bind(inbox_id)
+                .bind(chat.0.number())
+                .bind(chat.1.number())
+                .bind(turn.as_str().to_owned())
+                .bind(json.clone())
+                .bind(by_cell)
         };
-        stored.tried("store the end of a turn")?;
-        Ok(ended)
+        let said = SaidAtEnd { chat, turn: turn.clone(), frame: frame.cloned(), now };
+        let what = (Outlives::PowerCuts, "store the end of a turn");
+        let ended = self.store.write_turn(what, ending(turn), {
+            let said = said.clone();
+            move |rows: Vec<TurnEndRow>| match said.look_at(rows)? {
+                None => Ok((Follows::Undo, Some(None))),
+                Some(AtEnd { has_tasks: true, .. }) => Ok((Follows::Undo, None)),
+                Some(AtEnd { told, entry, .. }) => {
+                    Ok((entry.map_or(Follows::Commit, Follows::Last), Some(told)))
+                }
+            }
+        });
+        match ended.await? {
+            Some(told) => Ok(TurnEnded { told, woke: None }),
+            None => self.end_with_tasks(ending(turn), &said).await,
+        }
+    }
+
+    /// The end of a turn that has tasks: they may all have ended.
+    async fn end_with_tasks(
+        &self,
+        ending: SqliteQuery,
+        said: &SaidAtEnd,
+    ) -> Result<TurnEnded, StoreError> {
+        let mut tx = self.store.begin_turn().await?;
+        let rows = ending.fetch_all(&mut *tx).await.tried("store the end of a turn")?;
+        let rows = rows.iter().map(TurnEndRow::from_row).collect::<Result<_, _>>();
+        let Some(AtEnd { told, entry, .. }) =
+            said.look_at(rows.tried("store the end of a turn")?)?
+        else {
+            return Ok(TurnEnded { told: None, woke: None });
+        };
+        if let Some(entry) = entry {
+            entry.execute(&mut *tx).await.tried("write an audit entry")?;
+        }
+        let woke = tasks::report_turn(&mut tx, said.chat.0, &said.turn, said.now).await?;
+        tx.commit().await.tried("store the end of a turn")?;
+        Ok(TurnEnded { told, woke })
     }
 
     /// Tells a person something once per key; none if that was done before.
@@ -310,16 +359,7 @@ impl Outbox {
     /// A client of the web or the terminal was sent these rows. What is to be told in a conversation is delivered there,
     /// whoever else has seen it, unless nothing can be sent there now.
     pub async fn mark_shown(&self, ids: &[i64]) -> Result<(), StoreError> {
-        let tx = self.store.begin_turn().await?;
-        let mark = sqlx::query(
-            "UPDATE outbox SET delivered_at = ? WHERE id IN (SELECT value FROM json_each(?)) \
-             AND delivered_at IS NULL AND (conversation IS NULL OR conversation IN \
-                  (SELECT id FROM conversations WHERE broken IS NOT NULL))",
-        );
-        let ids = serde_json::to_string(ids).map_err(|e| corrupt("rows of the outbox", e))?;
-        tx.commit_after(mark.bind(self.store.clock.now_ms()).bind(ids))
-            .await
-            .tried("mark rows as shown")
+        self.store.beside.note(Deed::Shown(ids.to_vec()), "mark rows as shown").await
     }
 
     /// What was said in a chat, by both sides, the last `count` lines in order.

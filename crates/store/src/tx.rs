@@ -7,6 +7,27 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::statement::{Owned, StatementStep, executes_by_running};
 
+/// What a commit that was answered outlives. What is not made for the disk survives any kill of a process, and a power
+/// cut from the next commit on that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outlives {
+    Kills,
+    PowerCuts,
+}
+
+/// What follows the first statement of a write that is one order.
+pub(crate) enum Then {
+    /// The last statement, and the commit.
+    Last(Owned),
+    /// The commit.
+    Commit,
+    /// Nothing of it is to be.
+    Undo,
+}
+
+/// Decides that by what the first statement brought.
+pub(crate) type Follow = Box<dyn FnOnce(Vec<StatementStep>) -> Then + Send>;
+
 /// What a transaction is told to do.
 pub(crate) enum Order {
     Run {
@@ -16,7 +37,6 @@ pub(crate) enum Order {
     /// The last statement, and the commit.
     Last {
         statement: Owned,
-        when: When,
         done: oneshot::Sender<Result<(), sqlx::Error>>,
     },
     Commit {
@@ -25,14 +45,6 @@ pub(crate) enum Order {
     Undo {
         done: oneshot::Sender<Result<(), sqlx::Error>>,
     },
-}
-
-/// When a transaction is put on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
-    Now,
-    /// When the next one is, or after a moment without one.
-    WithOthers,
 }
 
 /// A write transaction; dropped without `commit` it leaves no trace.
@@ -60,27 +72,10 @@ impl WriteTx {
         self,
         last: impl Execute<'q, Sqlite>,
     ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
-        self.last(last, When::Now)
-    }
-
-    /// The same for what nobody waits for: it costs no trip to the disk of its own if somebody else writes within a
-    /// moment. What it has answered is on disk, too.
-    pub(crate) fn commit_with_others_after<'q>(
-        self,
-        last: impl Execute<'q, Sqlite>,
-    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
-        self.last(last, When::WithOthers)
-    }
-
-    fn last<'q>(
-        self,
-        last: impl Execute<'q, Sqlite>,
-        when: When,
-    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
         let statement = Owned::all(last);
         async move {
             let (done, is_done) = oneshot::channel();
-            self.0.order(Order::Last { statement: statement?, when, done }, is_done).await
+            self.0.order(Order::Last { statement: statement?, done }, is_done).await
         }
     }
 

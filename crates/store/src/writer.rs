@@ -4,7 +4,7 @@
 //! Promises: what `commit` has answered is on disk. A member that fails, or is dropped on its way, takes
 //! nothing of the others with it; if the shared commit fails, every member is told so. A transaction is a task
 //! that takes orders: whoever gives none, because it waits for something else or is never polled again, loses
-//! it and keeps nobody else from writing.
+//! it and keeps nobody else from writing. What every turn writes is one order: whoever gives it is woken once.
 
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
@@ -12,17 +12,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use crate::desk::{Desk, Group, GroupOutcome, Left, Opening};
+use crate::desk::{Connections, Desk, Group, GroupOutcome, Left, Opening};
 use crate::holds::{CallSite, HoldKind, Holds, Ticket};
 use crate::memory::Changes;
 use crate::statement::Owned;
-use crate::tx::{Order, When, WriteTx};
+use crate::tx::{Follow, Order, Outlives, Then, WriteTx};
 
 /// The longest a writer waits for those before it.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -30,8 +30,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// must pass, so that a machine which stood still for a while takes nothing from anybody.
 const IDLE_TURN: Duration = Duration::from_millis(250);
 const IDLE_TURNS: usize = 8;
-/// How long what nobody waits for waits for somebody who writes.
-const WITH_OTHERS: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]
 pub(crate) struct Writer {
@@ -55,6 +53,12 @@ enum WriteKind {
     /// What every turn writes, and nobody remembers.
     OfTurn,
     Other,
+}
+
+/// A write that is one order.
+enum Whole {
+    Single(Owned),
+    Several(Owned, Follow),
 }
 
 /// The desk in hand, which is in the books.
@@ -85,6 +89,7 @@ struct Newcomer {
     place: CallSite,
     size: Size,
     kind: WriteKind,
+    outlives: Outlives,
 }
 
 /// Counts a writer that waits for its turn.
@@ -97,9 +102,9 @@ impl Drop for Counted {
 }
 
 impl Writer {
-    pub(crate) fn new(connection: SqliteConnection, holds: Arc<Holds>, changes: Changes) -> Self {
+    pub(crate) fn new(connections: Connections, holds: Arc<Holds>, changes: Changes) -> Self {
         Self {
-            desk: Arc::new(Mutex::new(Desk::new(connection, changes))),
+            desk: Arc::new(Mutex::new(Desk::new(connections, changes))),
             newcomers: Arc::default(),
             holds,
             transactions: TaskTracker::new(),
@@ -124,21 +129,118 @@ impl Writer {
         self.start(Size::Several, WriteKind::OfTurn, Location::caller())
     }
 
+    /// Writes a statement of what every turn writes.
+    #[track_caller]
+    pub(crate) fn write(
+        &self,
+        outlives: Outlives,
+        statement: Owned,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        self.order(outlives, Whole::Single(statement), Location::caller())
+    }
+
+    /// Writes what every turn writes: a statement, and what `follow` says then.
+    #[track_caller]
+    pub(crate) fn write_both(
+        &self,
+        outlives: Outlives,
+        first: Owned,
+        follow: Follow,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        self.order(outlives, Whole::Several(first, follow), Location::caller())
+    }
+
+    /// Lets something run that writes a little later.
+    pub(crate) fn spawn(&self, later: impl Future<Output = ()> + Send + 'static) {
+        self.transactions.spawn(later);
+    }
+
+    async fn order(
+        &self,
+        outlives: Outlives,
+        whole: Whole,
+        place: CallSite,
+    ) -> Result<(), sqlx::Error> {
+        let newcomer = self.newcomer((Size::Several, WriteKind::OfTurn), outlives, place)?;
+        let (done, is_done) = oneshot::channel();
+        self.transactions.spawn(self.clone().carry_out(newcomer, whole, done));
+        is_done.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
+    }
+
     async fn start(
         &self,
         size: Size,
         kind: WriteKind,
         place: CallSite,
     ) -> Result<WriteTx, sqlx::Error> {
-        let ticket = self.holds.wait(HoldKind::Writer, place).ok_or(sqlx::Error::PoolTimedOut)?;
+        let newcomer = self.newcomer((size, kind), Outlives::PowerCuts, place)?;
         let (orders, taken) = mpsc::channel(1);
         let (begun, begins) = oneshot::channel();
-        self.newcomers.fetch_add(1, Ordering::SeqCst);
-        let newcomer =
-            Newcomer { counted: Counted(Arc::clone(&self.newcomers)), ticket, place, size, kind };
         self.transactions.spawn(self.clone().transact(newcomer, begun, taken));
         begins.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))?;
         Ok(WriteTx::new(orders))
+    }
+
+    fn newcomer(
+        &self,
+        (size, kind): (Size, WriteKind),
+        outlives: Outlives,
+        place: CallSite,
+    ) -> Result<Newcomer, sqlx::Error> {
+        let ticket = self.holds.wait(HoldKind::Writer, place).ok_or(sqlx::Error::PoolTimedOut)?;
+        self.newcomers.fetch_add(1, Ordering::SeqCst);
+        let counted = Counted(Arc::clone(&self.newcomers));
+        Ok(Newcomer { counted, ticket, place, size, kind, outlives })
+    }
+
+    /// A write from its beginning to its end, which is one order. All waiting is done here, as in `transact`.
+    async fn carry_out(
+        self,
+        newcomer: Newcomer,
+        whole: Whole,
+        done: oneshot::Sender<Result<(), sqlx::Error>>,
+    ) {
+        let place = newcomer.place;
+        let written = match self.first_turn(newcomer).await {
+            Err(error) => Err(error),
+            // Whoever is gone by now wants it no more.
+            Ok(turn) if done.is_closed() => return turn.undo().await,
+            Ok(turn) => match whole {
+                Whole::Single(statement) => self.last(turn, place, statement).await,
+                Whole::Several(first, follow) => {
+                    self.both(turn, place, (first, follow), &done).await
+                }
+            },
+        };
+        drop(done.send(written));
+    }
+
+    async fn both(
+        &self,
+        mut turn: Turn,
+        place: CallSite,
+        (first, follow): (Owned, Follow),
+        done: &oneshot::Sender<Result<(), sqlx::Error>>,
+    ) -> Result<(), sqlx::Error> {
+        let ran = turn.run(first).await;
+        turn.note(&ran);
+        let then = match &ran {
+            Ok(_) if !done.is_closed() => ran.map(follow),
+            Ok(_) => Ok(Then::Undo),
+            Err(_) => ran.map(|_steps| Then::Undo),
+        };
+        match then {
+            Ok(Then::Last(statement)) => self.last(turn, place, statement).await,
+            Ok(Then::Commit) => self.commit(turn, place).await,
+            Ok(Then::Undo) => {
+                turn.undo().await;
+                Ok(())
+            }
+            Err(error) => {
+                turn.undo().await;
+                Err(error)
+            }
+        }
     }
 
     /// A transaction from its beginning to its end. All waiting is done here: a turn that has come to somebody
@@ -173,12 +275,12 @@ impl Writer {
                     }
                     drop(found.send(ran));
                 }
-                Ok(Some(Order::Last { statement, when, done })) => {
-                    drop(done.send(self.last(turn, place, (statement, when)).await));
+                Ok(Some(Order::Last { statement, done })) => {
+                    drop(done.send(self.last(turn, place, statement).await));
                     return;
                 }
                 Ok(Some(Order::Commit { done })) => {
-                    drop(done.send(self.commit(turn, place, When::Now).await));
+                    drop(done.send(self.commit(turn, place).await));
                     return;
                 }
                 Ok(Some(Order::Undo { done })) => {
@@ -200,13 +302,16 @@ impl Writer {
 
     /// Waits for a turn among the writers, and tidies up after whoever was cut short. It begins with its first statement.
     async fn first_turn(&self, newcomer: Newcomer) -> Result<Turn, sqlx::Error> {
-        let Newcomer { counted, ticket, size, kind, .. } = newcomer;
+        let Newcomer { counted, ticket, size, kind, outlives, .. } = newcomer;
         let desk = timeout(PATIENCE, Arc::clone(&self.desk).lock_owned()).await;
         drop(counted);
         let desk = desk.map_err(|_late: tokio::time::error::Elapsed| sqlx::Error::PoolTimedOut)?;
         ticket.has_turn();
         let mut turn = Turn { desk, ticket: Some(ticket) };
         turn.tidy().await;
+        if turn.group.is_none() {
+            turn.outlives = outlives;
+        }
         turn.touches = kind == WriteKind::Other || (turn.touches && turn.group.is_some());
         match size {
             Size::Several => turn.join_or_begin(),
@@ -222,11 +327,11 @@ impl Writer {
         &self,
         mut turn: Turn,
         place: CallSite,
-        (statement, when): (Owned, When),
+        statement: Owned,
     ) -> Result<(), sqlx::Error> {
         let is_member = turn.opening != Opening::Nothing
             || matches!(turn.left, Some(Left::First | Left::Joined));
-        if is_member && when == When::Now && !self.others_wait() {
+        if is_member && !self.stays_open(&turn) {
             let ran = turn.run_last(statement).await;
             turn.note(&ran);
             if ran.is_err() {
@@ -240,7 +345,7 @@ impl Writer {
             turn.say_changes();
         }
         match ran {
-            Ok(_) => self.commit(turn, place, when).await,
+            Ok(_) => self.commit(turn, place).await,
             Err(error) => {
                 turn.undo().await;
                 Err(error)
@@ -248,27 +353,28 @@ impl Writer {
         }
     }
 
+    /// Whether what is written is left for others to join. What does not wait for the disk has nothing to share, and
+    /// those who come may need more of their commit.
+    fn stays_open(&self, turn: &Turn) -> bool {
+        self.others_wait() && turn.outlives == Outlives::PowerCuts
+    }
+
     fn others_wait(&self) -> bool {
         self.newcomers.load(Ordering::SeqCst) > 0
     }
 
     /// Puts what was written on disk, together with what others write meanwhile.
-    async fn commit(&self, mut turn: Turn, place: CallSite, when: When) -> Result<(), sqlx::Error> {
+    async fn commit(&self, mut turn: Turn, place: CallSite) -> Result<(), sqlx::Error> {
         // A statement that was alone has committed itself.
         let Some(member) = turn.left.take() else { return Ok(()) };
-        let waits = self.others_wait();
+        let stays_open = self.stays_open(&turn);
         let Some(group) = &mut turn.group else { return Ok(()) };
-        if !waits && when == When::Now {
+        if !stays_open {
             turn.left = Some(member);
             return turn.commit().await;
         }
-        let mut outcome = group.outcome.subscribe();
+        let outcome = group.outcome.subscribe();
         drop(turn);
-        if when == When::WithOthers {
-            let told = outcome.wait_for(|outcome| !matches!(outcome, GroupOutcome::Open));
-            // Nobody else wrote: then it is our turn.
-            drop(timeout(WITH_OTHERS, told).await);
-        }
         self.settled(outcome, place).await
     }
 
@@ -316,8 +422,12 @@ impl Writer {
         if desk.group.is_some() {
             desk.commit().await?;
         }
-        let nothing = SqliteConnectOptions::new().in_memory(true).connect().await?;
-        std::mem::replace(&mut desk.connection, nothing).close().await
+        let nothing = SqliteConnectOptions::new().in_memory(true);
+        let nothing = async || nothing.connect().await;
+        let nothing = Connections { durable: nothing().await?, light: nothing().await? };
+        let Connections { durable, light } = desk.replace(nothing);
+        light.close().await?;
+        durable.close().await
     }
 }
 

@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::Executor;
+use sqlx::SqliteConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 use tokio::task::JoinSet;
 
@@ -16,12 +17,13 @@ struct Place {
 impl Place {
     async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let mut connection = connect(&dir).await;
-        connection
+        let mut durable = connect(&dir).await;
+        durable
             .execute("CREATE TABLE said (number INTEGER PRIMARY KEY, half INTEGER)")
             .await
             .unwrap();
-        Self { dir, writer: Writer::new(connection, Arc::default(), Changes::default()) }
+        let connections = Connections { durable, light: connect(&dir).await };
+        Self { dir, writer: Writer::new(connections, Arc::default(), Changes::default()) }
     }
 
     /// What another connection sees: only what is committed.
@@ -194,38 +196,18 @@ async fn one_that_nobody_goes_on_with_is_taken_back() {
     assert_eq!(place.numbers().await, [3]);
 }
 
-/// What nobody waits for costs no trip to the disk of its own where somebody else writes, and is stored where nobody does.
+/// One that is taken back takes nothing along of those that it joined.
 #[tokio::test]
-async fn what_nobody_waits_for_goes_with_the_next_that_is_written() {
+async fn who_gives_up_leaves_what_it_joined() {
     let place = Place::new().await;
-    let beside = async |number| {
-        let tx = place.writer.begin_turn().await.unwrap();
-        tx.commit_with_others_after(sqlx::query(SAY).bind(number)).await.unwrap();
-    };
-    let (first, second) = (beside(1), beside(4));
-    let mut both = Box::pin(async { tokio::join!(first, second) });
-    let waited = timeout(Duration::from_millis(5), both.as_mut()).await;
-    assert!(waited.is_err(), "it waits for somebody");
-    assert!(place.numbers().await.is_empty());
-    write(&place.writer, 7).await.unwrap();
-    assert_eq!(place.numbers().await, [1, 4, 7, 1007]);
-    both.await;
-    beside(2).await;
-    assert_eq!(place.numbers().await, [1, 2, 4, 7, 1007]);
-}
-
-/// One that is taken back takes nothing along that waited for it.
-#[tokio::test]
-async fn who_gives_up_leaves_what_waited_for_the_next() {
-    let place = Place::new().await;
-    let tx = place.writer.begin_turn().await.unwrap();
-    let beside = tx.commit_with_others_after(sqlx::query(SAY).bind(1));
+    let mut first = place.writer.begin().await.unwrap();
+    say(&mut first, 1).await.unwrap();
     let gives_up = async {
         let mut tx = place.writer.begin().await.unwrap();
         say(&mut tx, 2).await.unwrap();
         tx.rollback().await.unwrap();
     };
-    let (stored, ()) = tokio::join!(beside, gives_up);
+    let (stored, ()) = tokio::join!(first.commit(), gives_up);
     stored.unwrap();
     assert_eq!(place.numbers().await, [1]);
 }
@@ -234,8 +216,8 @@ async fn who_gives_up_leaves_what_waited_for_the_next() {
 #[tokio::test]
 async fn whose_last_statement_fails_takes_nothing_along() {
     let place = Place::new().await;
-    let tx = place.writer.begin_turn().await.unwrap();
-    let beside = tx.commit_with_others_after(sqlx::query(SAY).bind(1));
+    let mut first = place.writer.begin().await.unwrap();
+    say(&mut first, 1).await.unwrap();
     let fails = async {
         let mut tx = place.writer.begin().await.unwrap();
         say(&mut tx, 2).await.unwrap();
@@ -243,7 +225,7 @@ async fn whose_last_statement_fails_takes_nothing_along() {
         let alone = place.writer.begin().await.unwrap();
         assert!(say_last(alone, 1).await.is_err());
     };
-    let (stored, ()) = tokio::join!(beside, fails);
+    let (stored, ()) = tokio::join!(first.commit(), fails);
     stored.unwrap();
     assert_eq!(place.numbers().await, [1]);
     write(&place.writer, 4).await.unwrap();
@@ -254,17 +236,109 @@ async fn whose_last_statement_fails_takes_nothing_along() {
 #[tokio::test]
 async fn of_several_that_join_only_the_one_that_gives_up_is_undone() {
     let place = Place::new().await;
-    let beside = async |number| {
-        let tx = place.writer.begin_turn().await.unwrap();
-        tx.commit_with_others_after(sqlx::query(SAY).bind(number)).await.unwrap();
+    let mut first = place.writer.begin().await.unwrap();
+    say(&mut first, 1).await.unwrap();
+    let stores = async |number| {
+        let mut tx = place.writer.begin().await.unwrap();
+        say(&mut tx, number).await.unwrap();
+        tx.commit().await.unwrap();
     };
     let gives_up = async |number| {
         let mut tx = place.writer.begin().await.unwrap();
         say(&mut tx, number).await.unwrap();
         tx.rollback().await.unwrap();
     };
-    tokio::join!(beside(1), beside(2), gives_up(3), beside(4), gives_up(5), gives_up(6), beside(7));
+    let (stored, ..) = tokio::join!(
+        first.commit(),
+        stores(2),
+        gives_up(3),
+        stores(4),
+        gives_up(5),
+        gives_up(6),
+        stores(7),
+    );
+    stored.unwrap();
     assert_eq!(place.numbers().await, [1, 2, 4, 7]);
+}
+
+fn saying(number: i64) -> Owned {
+    Owned::all(sqlx::query(SAY).bind(number)).unwrap()
+}
+
+/// A write that is one order: its second statement is known when the first has run.
+#[tokio::test]
+async fn one_order_is_written_whole_or_not_at_all() {
+    let place = Place::new().await;
+    let both = async |number, follow: Follow| {
+        let outlives = if number % 2 == 0 { Outlives::Kills } else { Outlives::PowerCuts };
+        place.writer.write_both(outlives, saying(number), follow).await
+    };
+    for number in [1, 2] {
+        let last = move |_found| Then::Last(saying(number + 1000));
+        both(number, Box::new(last)).await.unwrap();
+    }
+    for number in [3, 4] {
+        both(number, Box::new(|_found| Then::Commit)).await.unwrap();
+    }
+    for number in [5, 6] {
+        both(number, Box::new(|_found| Then::Undo)).await.unwrap();
+        // What is there already, as the first and as the last.
+        both(1, Box::new(|_found| Then::Commit)).await.unwrap_err();
+        both(number, Box::new(|_found| Then::Last(saying(1)))).await.unwrap_err();
+    }
+    place.writer.write(Outlives::Kills, saying(7)).await.unwrap();
+    place.writer.write(Outlives::Kills, saying(7)).await.unwrap_err();
+    assert_eq!(place.numbers().await, [1, 2, 3, 4, 7, 1001, 1002]);
+}
+
+/// Whoever gave it up before its last statement wants it no more.
+#[tokio::test]
+async fn an_order_that_nobody_waits_for_any_more_is_taken_back() {
+    let place = Place::new().await;
+    let (runs, is_running) = std::sync::mpsc::sync_channel(1);
+    let (gone, is_gone) = oneshot::channel::<()>();
+    let follow = move |_found| {
+        runs.send(()).unwrap();
+        Then::Last(saying(1001))
+    };
+    let given = place.writer.write_both(Outlives::PowerCuts, saying(1), Box::new(follow));
+    let given = async {
+        tokio::select! {
+            biased;
+            Ok(()) = is_gone => {}
+            written = given => written.unwrap(),
+        }
+    };
+    // The desk is another's until the order is given up.
+    let held = place.writer.begin().await.unwrap();
+    let gives_up = async {
+        gone.send(()).unwrap();
+        tokio::task::yield_now().await;
+        held.rollback().await.unwrap();
+    };
+    tokio::join!(given, gives_up);
+    write(&place.writer, 4).await.unwrap();
+    assert_eq!(place.numbers().await, [4, 1004]);
+    assert!(is_running.try_recv().is_err());
+}
+
+/// What does not wait for the disk is committed at once, also where others wait: what they write may need more.
+#[tokio::test]
+async fn what_only_outlives_kills_is_left_open_for_nobody() {
+    let place = Place::new().await;
+    let held = place.writer.begin().await.unwrap();
+    let light = |number| place.writer.write(Outlives::Kills, saying(number));
+    let checks = async {
+        held.rollback().await.unwrap();
+        write(&place.writer, 3).await.unwrap();
+    };
+    let (first, second, ()) = tokio::join!(light(1), light(2), checks);
+    first.unwrap();
+    second.unwrap();
+    let desk = place.writer.desk.lock().await;
+    assert!(desk.group.is_none());
+    drop(desk);
+    assert_eq!(place.numbers().await, [1, 2, 3]);
 }
 
 /// Another program has the file: nothing is written, also not by the statements after the first, until it is free.

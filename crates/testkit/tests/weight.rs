@@ -104,12 +104,12 @@ const PROGRAMS: &[Program] = &[
     Program {
         package: "cloister-telegram",
         heavy: &["h2", "reqwest", "ring", "rustls", "schemars"],
-        crates: 175,
+        crates: 148,
     },
     Program {
         package: "cloister-discord",
         heavy: &["h2", "reqwest", "ring", "rustls", "schemars"],
-        crates: 170,
+        crates: 155,
     },
 ];
 

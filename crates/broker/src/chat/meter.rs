@@ -20,7 +20,7 @@ use crate::refusal::Refusal;
 /// An answer shorter than this is not worth asking for.
 const LEAST_ANSWER_TOKENS: u64 = 256;
 /// How long a call waits for others to be settled before it is refused or cut short.
-const SETTLING: Duration = Duration::from_millis(60);
+const SETTLING: Duration = Duration::from_millis(100);
 /// How often a smaller reservation is tried while other calls take what is left.
 const FITTING_ROUNDS: u32 = 4;
 

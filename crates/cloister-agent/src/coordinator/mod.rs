@@ -67,7 +67,7 @@ pub(crate) async fn run(door: PathBuf, workspace: PathBuf) -> ExitCode {
 enum Happened {
     Accepted(Trigger, Result<(Accepted, Option<Box<Loaded>>), JournalError>),
     Ended(ChatId, Result<EndedTurn, LinkError>),
-    Stored,
+    Begun,
     Summarised(ChatId),
 }
 
@@ -128,7 +128,7 @@ impl Coordinator {
         match frame {
             Downlink::Began { chat, turns } => self.begin(chat, turns).await,
             Downlink::Trigger(trigger) => self.accept(trigger).await,
-            Downlink::Stored { turn } => self.stored(&turn).await,
+            Downlink::Stored { turn } => self.stored(&turn),
             Downlink::CancelTurn { turn } => self.signal(&turn, Signal::Cancel),
             Downlink::YieldTurn { turn } => self.signal(&turn, Signal::Yield),
             Downlink::Start(_) | Downlink::Journaled { .. } | Downlink::Reply { .. } => {
@@ -147,7 +147,7 @@ impl Coordinator {
             if let Err(error) = submitted.wait().await {
                 turn::log_journal(&error);
             }
-            Happened::Stored
+            Happened::Begun
         });
     }
 
@@ -191,20 +191,8 @@ impl Coordinator {
         }
     }
 
-    async fn stored(&mut self, turn: &TurnId) {
-        let chats: Vec<ChatId> =
-            self.unstored.keys().filter(|(_, id)| id == turn).map(|(chat, _)| *chat).collect();
-        for chat in chats {
-            self.unstored.remove(&(chat, turn.clone()));
-            let turn = turn.clone();
-            let submitted = self.desk.journal.submit(chat, move |db| db.mark_stored(&turn)).await;
-            self.tasks.spawn(async move {
-                if let Err(error) = submitted.wait().await {
-                    turn::log_journal(&error);
-                }
-                Happened::Stored
-            });
-        }
+    fn stored(&mut self, turn: &TurnId) {
+        self.unstored.retain(|(_, id), _| id != turn);
     }
 
     async fn go_on(&mut self, happened: Result<Happened, JoinError>) -> Result<(), LinkError> {
@@ -212,7 +200,7 @@ impl Coordinator {
             Ok(Happened::Accepted(trigger, result)) => self.accepted(trigger, result).await?,
             Ok(Happened::Ended(chat, result)) => self.ended(chat, result?).await?,
             Ok(Happened::Summarised(chat)) => self.summarising.retain(|other| *other != chat),
-            Ok(Happened::Stored) => {}
+            Ok(Happened::Begun) => {}
             Err(error) => {
                 // A turn that fell over is resumed by the next launch; going on without it is not
                 // possible because its chat would wait for ever.

@@ -1,6 +1,7 @@
 //! The tables of one chat and the queries on them. Every query is by key or by the newest rows: none
 //! gets slower as the chat grows.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;
 
@@ -86,6 +87,8 @@ pub(crate) struct PastTurn {
 
 pub(crate) struct ChatDb {
     connection: Connection,
+    /// Turns that have ended since the disk was waited for.
+    loose: RefCell<Vec<TurnId>>,
 }
 
 impl ChatDb {
@@ -101,7 +104,7 @@ impl ChatDb {
         let connection = Connection::open_with_flags(folder.join("history.db"), flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -256;
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -256;
              PRAGMA journal_size_limit = 1048576;",
         )?;
         let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -114,7 +117,7 @@ impl ChatDb {
                 return Err(rusqlite::Error::SqliteFailure(code, Some(message)));
             }
         }
-        Ok(Self { connection })
+        Ok(Self { connection, loose: RefCell::default() })
     }
 
     /// Reads until this is dropped all see the same state, and cost one lock.
@@ -122,21 +125,18 @@ impl ChatDb {
         self.connection.unchecked_transaction()
     }
 
-    /// Commits without waiting for the disk: what is written survives any kill at once, and a power
-    /// cut from the next full commit on. Only for what the control plane has on disk as well.
-    fn lightly<T>(&self, write: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-        self.connection.execute_batch("PRAGMA synchronous = NORMAL")?;
-        let written = write();
+    /// Commits and waits for the disk: this and all that was written before survives a power cut. Every other
+    /// write survives any kill at once, and a power cut from the next of these on: what the control plane has on
+    /// disk as well, or what is made again.
+    fn durably<T>(&self, write: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
         self.connection.execute_batch("PRAGMA synchronous = FULL")?;
+        let written = write();
+        self.connection.execute_batch("PRAGMA synchronous = NORMAL")?;
         written
     }
 
     /// Writes a trigger down; after a power cut the control plane hands it over again.
     pub(crate) fn accept(&self, trigger: &Trigger) -> rusqlite::Result<Accepted> {
-        self.lightly(|| self.write_trigger(trigger))
-    }
-
-    fn write_trigger(&self, trigger: &Trigger) -> rusqlite::Result<Accepted> {
         let transaction = self.connection.unchecked_transaction()?;
         let turn = TurnId::of_trigger(&trigger.id);
         let added = self
@@ -163,16 +163,18 @@ impl ChatDb {
 
     /// Writes down turns that ended before this chat began, as a branch of where they were said.
     pub(crate) fn begin_with(&self, turns: &[BegunTurn]) -> rusqlite::Result<()> {
-        let transaction = self.connection.unchecked_transaction()?;
-        for BegunTurn { at, cause, end } in turns {
-            self.connection
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO turns (id, cause, state, ending, created_at)
-                     VALUES (?1, ?2, 'stored', ?3, ?4)",
-                )?
-                .execute(params![end.turn.as_str(), json(cause)?, json(end)?, at])?;
-        }
-        transaction.commit()
+        self.durably(|| {
+            let transaction = self.connection.unchecked_transaction()?;
+            for BegunTurn { at, cause, end } in turns {
+                self.connection
+                    .prepare_cached(
+                        "INSERT OR IGNORE INTO turns (id, cause, state, ending, created_at)
+                         VALUES (?1, ?2, 'stored', ?3, ?4)",
+                    )?
+                    .execute(params![end.turn.as_str(), json(cause)?, json(end)?, at])?;
+            }
+            transaction.commit()
+        })
     }
 
     pub(crate) fn ending(&self, turn: i64) -> rusqlite::Result<Option<End>> {
@@ -184,7 +186,17 @@ impl ChatDb {
         ending.flatten().as_deref().map(parsed).transpose()
     }
 
+    /// Writes a step down, before it is acted upon. A result is acted upon by the answer that follows it.
     pub(crate) fn append(&self, turn: i64, recorded: &Recorded) -> rusqlite::Result<()> {
+        match recorded.step {
+            Step::Answer { .. } | Step::Call { .. } => {
+                self.durably(|| self.write_step(turn, recorded))
+            }
+            Step::Result { .. } => self.write_step(turn, recorded),
+        }
+    }
+
+    fn write_step(&self, turn: i64, recorded: &Recorded) -> rusqlite::Result<()> {
         self.connection
             .prepare_cached(
                 "INSERT OR REPLACE INTO steps (turn, n, body, prompt_tokens, completion_tokens)
@@ -222,21 +234,17 @@ impl ChatDb {
             })
     }
 
-    /// Ends a turn. The control plane stores the end next, and `mark_stored` puts both on disk here.
+    /// Ends a turn, which the control plane stores next; `settle` puts it on disk here. The turn's row is made
+    /// again if the database was replaced while it ran.
     pub(crate) fn end(
         &self,
         trigger: &Trigger,
         turn: i64,
         ending: &Ending,
     ) -> rusqlite::Result<()> {
-        self.lightly(|| self.write_end(trigger, turn, ending))
-    }
-
-    /// The turn's row is made again if the database was replaced while it ran.
-    fn write_end(&self, trigger: &Trigger, turn: i64, ending: &Ending) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
         if let Some(last) = &ending.last {
-            self.append(turn, last)?;
+            self.write_step(turn, last)?;
         }
         let written = json(&ending.end)?;
         let updated = self
@@ -255,14 +263,28 @@ impl ChatDb {
         if matches!(trigger.cause, Cause::Clear) {
             self.connection.execute("INSERT OR IGNORE INTO cleared (turn) VALUES (?1)", [turn])?;
         }
-        transaction.commit()
+        transaction.commit()?;
+        self.loose.borrow_mut().push(ending.end.turn.clone());
+        Ok(())
     }
 
-    pub(crate) fn mark_stored(&self, turn: &TurnId) -> rusqlite::Result<()> {
-        self.connection
-            .prepare_cached("UPDATE turns SET state = 'stored' WHERE id = ?1 AND state = 'ended'")?
-            .execute([turn.as_str()])?;
-        Ok(())
+    /// Whether a turn has ended that a power cut would undo.
+    pub(super) fn is_loose(&self) -> bool {
+        !self.loose.borrow().is_empty()
+    }
+
+    /// Puts on disk what has ended.
+    pub(super) fn settle(&self) -> rusqlite::Result<()> {
+        let ended = self.loose.take();
+        self.durably(|| {
+            let transaction = self.connection.unchecked_transaction()?;
+            for turn in &ended {
+                self.connection
+                    .prepare_cached("UPDATE turns SET state = 'stored' WHERE id = ?1")?
+                    .execute([turn.as_str()])?;
+            }
+            transaction.commit()
+        })
     }
 
     /// What the person must be told, and the number of the last of it.

@@ -33,8 +33,33 @@ fn a_trigger_is_fresh_once_open_until_it_ends_and_then_answered() {
     let ending = Ending { end: end("a"), last: None, notices_told: 0 };
     db.end(&trigger("a"), seq, &ending).unwrap();
     assert_eq!(db.accept(&trigger("a")).unwrap(), Accepted::Ended(end("a")));
-    db.mark_stored(&end("a").turn).unwrap();
+    assert!(db.is_loose());
+    db.settle().unwrap();
+    assert!(!db.is_loose());
     assert_eq!(db.accept(&trigger("a")).unwrap(), Accepted::Ended(end("a")));
+}
+
+#[test]
+fn what_has_ended_is_on_disk_after_a_moment_and_what_is_acted_upon_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = ChatDb::open(folder.path()).unwrap();
+    let waits_for_the_disk =
+        || db.connection.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0)).unwrap();
+    let state = |id: &str| -> String {
+        let turn = end(id).turn;
+        let sql = "SELECT state FROM turns WHERE id = ?1";
+        db.connection.query_row(sql, [turn.as_str()], |row| row.get(0)).unwrap()
+    };
+    for id in ["a", "b"] {
+        let Accepted::Fresh { seq } = db.accept(&trigger(id)).unwrap() else { panic!() };
+        let ending = Ending { end: end(id), last: None, notices_told: 0 };
+        db.end(&trigger(id), seq, &ending).unwrap();
+    }
+    assert_eq!((state("a"), state("b")), ("ended".to_owned(), "ended".to_owned()));
+    db.settle().unwrap();
+    assert_eq!((state("a"), state("b")), ("stored".to_owned(), "stored".to_owned()));
+    assert_eq!(waits_for_the_disk(), 1, "only what asks for it waits for the disk");
+    assert_eq!(db.durably(|| Ok(waits_for_the_disk())).unwrap(), 2);
 }
 
 #[test]

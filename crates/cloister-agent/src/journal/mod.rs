@@ -1,7 +1,8 @@
 //! The journal: each chat's `history.db`, on a thread of its own so that the event loop never waits
 //! for a disk.
 //!
-//! Promises: what a finished call has written survives a crash. A database that can't be read is set
+//! Promises: what a finished call has written survives a crash. What is acted upon survives a power cut before that;
+//! how a turn ended, which the control plane has as well, a moment later, and nobody waits for it. A database that can't be read is set
 //! aside and a new one begun; the next answer says so. Databases open when needed and close when idle.
 
 mod chat_db;
@@ -12,13 +13,15 @@ use std::time::Duration;
 
 use cloister_protocol::ChatId;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 pub(crate) use chat_db::{Accepted, ChatDb, Ending, PastTurn, Recorded};
 use shelf::Shelf;
 
 const QUEUE: usize = 64;
 const CLOSE_IDLE_AFTER: Duration = Duration::from_secs(20);
+/// How long what has ended may wait for the disk, so that several turns wait for it once.
+const SETTLE_AFTER: Duration = Duration::from_millis(500);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JournalError {
@@ -110,16 +113,26 @@ impl<T> Submitted<T> {
 }
 
 fn serve(clock: &tokio::runtime::Handle, mut queue: mpsc::Receiver<Job>, mut shelf: Shelf) {
+    let mut settle_at = None;
     loop {
-        let next = if shelf.is_empty() {
-            Ok(queue.blocking_recv())
-        } else {
-            clock.block_on(async { timeout(CLOSE_IDLE_AFTER, queue.recv()).await })
+        let next = match settle_at {
+            None if shelf.is_empty() => Ok(queue.blocking_recv()),
+            None => clock.block_on(async { timeout(CLOSE_IDLE_AFTER, queue.recv()).await }),
+            Some(at) => clock.block_on(async { timeout_at(at, queue.recv()).await }),
         };
         match next {
             Ok(Some(job)) => job(&mut shelf),
             Ok(None) => return,
-            Err(_idle) => shelf.close_all(),
+            Err(_idle) if settle_at.is_none() => shelf.close_all(),
+            Err(_due) => {}
         }
+        settle_at = match settle_at {
+            Some(due) if due <= Instant::now() => {
+                shelf.settle();
+                None
+            }
+            None if shelf.is_loose() => Some(Instant::now() + SETTLE_AFTER),
+            waiting => waiting,
+        };
     }
 }

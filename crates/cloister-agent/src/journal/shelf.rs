@@ -28,8 +28,26 @@ impl Shelf {
         self.open.is_empty()
     }
 
+    /// Closing puts on disk what was written.
     pub(super) fn close_all(&mut self) {
         self.open.clear();
+    }
+
+    pub(super) fn is_loose(&self) -> bool {
+        self.open.iter().any(|(_, db)| db.is_loose())
+    }
+
+    /// Puts on disk what has ended in any chat.
+    pub(super) fn settle(&self) {
+        for (chat, db) in self.open.iter().filter(|(_, db)| db.is_loose()) {
+            if let Err(error) = db.settle() {
+                // The control plane has it, and the next step that is written takes it along.
+                log::line(format_args!(
+                    "what ended in chat {chat} may not be on disk: {}",
+                    with_causes(&error)
+                ));
+            }
+        }
     }
 
     pub(super) fn with<T>(

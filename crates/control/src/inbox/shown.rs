@@ -2,16 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use cloister_protocol::{ChatId, WorkspaceId, with_causes};
 use cloister_store::outbox::OutboxItem;
 
 use crate::error::Fault;
 use crate::inbox::Inbox;
-
-/// How long rows are gathered before they are noted together.
-const GATHER: Duration = Duration::from_millis(50);
 
 /// Rows of the outbox that were shown, which the store does not know yet.
 #[derive(Debug, Default)]
@@ -22,6 +18,8 @@ struct ShownRows {
     all: BTreeSet<i64>,
     /// Those of them that nobody has begun to note.
     gathered: Vec<i64>,
+    /// Somebody notes them, and looks for more.
+    noting: bool,
 }
 
 impl Shown {
@@ -29,12 +27,20 @@ impl Shown {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is the first of those that are gathered.
+    /// Whether nobody notes them yet: then whoever asks is to.
     fn gather(&self, row: i64) -> bool {
         let mut rows = self.rows();
         rows.all.insert(row);
         rows.gathered.push(row);
-        rows.gathered.len() == 1
+        !std::mem::replace(&mut rows.noting, true)
+    }
+
+    /// Those that are to be noted next; none: nobody notes any more.
+    fn take(&self) -> Option<Vec<i64>> {
+        let mut rows = self.rows();
+        let gathered = std::mem::take(&mut rows.gathered);
+        rows.noting = !gathered.is_empty();
+        rows.noting.then_some(gathered)
     }
 
     fn forget(&self, noted: &[i64]) {
@@ -52,13 +58,14 @@ impl Inbox {
             return;
         }
         let control = self.control.clone();
+        // The store takes its time to write it: what is shown meanwhile goes together.
         self.control.inner.crew.go("noting-deliveries", async move {
-            tokio::time::sleep(GATHER).await;
-            let gathered = std::mem::take(&mut control.inner.shown.rows().gathered);
-            if let Err(error) = control.store().outbox().mark_shown(&gathered).await {
-                tracing::error!(error = with_causes(&error), "deliveries could not be noted");
+            while let Some(gathered) = control.inner.shown.take() {
+                if let Err(error) = control.store().outbox().mark_shown(&gathered).await {
+                    tracing::error!(error = with_causes(&error), "deliveries could not be noted");
+                }
+                control.inner.shown.forget(&gathered);
             }
-            control.inner.shown.forget(&gathered);
         });
     }
 

@@ -261,6 +261,8 @@ impl Sealer {
             })
         };
         let heads = rows.into_iter().map(head).collect::<Result<Vec<Head>, StoreError>>()?;
+        // A power cut must not take back what is signed.
+        self.store.reach_the_disk().await?;
         let at = self.store.clock.now_ms();
         let made = Checkpoint::sign(&self.signer, self.last.as_ref(), at, heads);
         let (dir, line) = (self.dir.clone(), made.clone());

@@ -26,7 +26,15 @@ fn functions(text: &str) -> impl Iterator<Item = (&str, &str, &str)> {
 }
 
 fn writes(body: &str) -> bool {
-    [".begin()", ".begin_one()", ".begin_turn()"].iter().any(|begin| body.contains(begin))
+    const BEGIN: [&str; 6] = [
+        ".begin()",
+        ".begin_one()",
+        ".begin_turn()",
+        ".write_turn(",
+        ".write_one(",
+        ".beside.note(",
+    ];
+    BEGIN.iter().any(|begin| body.contains(begin))
 }
 
 /// Whoever writes says who acts, so that the audit can have it from there.
