@@ -70,9 +70,17 @@
     return template.content;
   }
 
-  function addEntry(node) {
+  // One order, as things come and loaded anew: what was said and told stands as it came, an answer below its message,
+  // a task below the answer that began it. An answer to no message, and what nobody has taken yet, come last until they are there.
+  const floats = (entry) => entry.matches(".working") && !byData("turn", entry.dataset.answer);
+  const comesLater = (entry) => waiting.has(entry.dataset.id) || floats(entry);
+  const tasksOf = (turn) => all(`.task[data-began="${CSS.escape(turn)}"]`, log);
+  function addEntry(node, before = comesLater) {
     find("#greeting")?.remove();
-    keepingEnd(() => { log.append(node); dress(log); });
+    keepingEnd(() => { log.insertBefore(node, [...log.children].find(before) ?? null); dress(log); });
+  }
+  function addBelow(above, node) {
+    keepingEnd(() => { above.after(node); dress(log); });
   }
 
   /** The place of a turn's answer, made when it is first needed. */
@@ -85,8 +93,12 @@
       const words = make("div", "text");
       words.translate = false;
       entry.append(words, make("p", "hint", say("Working on it…")));
-      addEntry(entry);
-      fetchQuestion(turn, entry);
+      const question = byData("turn", turn);
+      if (question) addBelow(question, entry);
+      else {
+        addEntry(entry, () => false);
+        fetchQuestion(turn, entry);
+      }
     }
     showStop();
     return entry;
@@ -197,7 +209,7 @@
     at.dateTime = new Date().toISOString();
     entry.append(at);
     localTimes(entry);
-    addEntry(entry);
+    addEntry(entry, floats);
   }
 
   /** The message is stored; its answer will come in this turn. */
@@ -208,6 +220,8 @@
     entry.classList.remove("pending");
     find(".failed", entry)?.remove();
     entry.dataset.turn = turn;
+    // Its answer was faster.
+    byData("answer", turn)?.before(entry);
     dress(log);
   }
 
@@ -595,7 +609,12 @@
       const words = find(".text", answer).textContent;
       const thoughts = find(".thoughts", entry);
       if (thoughts) find(".text", answer).before(thoughts);
-      keepingEnd(() => { entry.replaceWith(answer); dress(log); });
+      if (floats(entry)) {
+        // Told now, it stands here.
+        entry.remove();
+        addEntry(answer);
+        tasksOf(frame.turn).reverse().forEach((task) => byData("answer", frame.turn).after(task));
+      } else keepingEnd(() => { entry.replaceWith(answer); dress(log); });
       showStop();
       announce(say("Agent: {words}", { words: words.trim().slice(0, 400) }));
       notify(say("There is an answer."));
@@ -674,12 +693,18 @@
     if (note) note.textContent = words;
   }
 
+  function addTask(fresh) {
+    const turn = fresh.dataset.began, above = tasksOf(turn).pop() ?? byData("answer", turn) ?? byData("turn", turn);
+    if (above) addBelow(above, fresh);
+    else addEntry(fresh);
+  }
+
   /** The state of a task: its card is made, or brought up to date with its steps left as they are. */
   function showTask(frame) {
     if (!frame.html) return;
     const fresh = find(".task", fromHtml(frame.html)), old = card(frame.task);
     const final = FINAL.includes(fresh.dataset.state);
-    if (!old) addEntry(fresh);
+    if (!old) addTask(fresh);
     else keepingEnd(() => {
       old.dataset.state = fresh.dataset.state;
       find(".head", old).replaceWith(find(".head", fresh));
@@ -893,6 +918,8 @@
     if (!response?.ok) return problem(say("Older messages could not be loaded. Try again in a moment."));
     const fragment = fromHtml(await response.text());
     const height = main.scrollHeight - main.scrollTop;
+    // A task at work that began up there has its card already.
+    for (const task of all(".task", fragment)) card(task.dataset.task)?.remove();
     anchor.closest(".older").replaceWith(fragment);
     dress(log);
     main.scrollTop = main.scrollHeight - height;

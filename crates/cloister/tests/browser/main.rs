@@ -19,6 +19,8 @@ mod languages;
 #[cfg(test)]
 mod layout;
 #[cfg(test)]
+mod order;
+#[cfg(test)]
 mod safety;
 #[cfg(test)]
 mod session;

@@ -82,7 +82,7 @@ pub(crate) fn state_of(to: Language, state: TaskState) -> &'static str {
 pub(crate) fn card(to: Language, task: &Task, steps: Option<&[Step]>) -> Markup {
     let name = say!(to, "Task {id}: {title}", id = task.id, title = task.title);
     html! {
-        section.entry.task id={ "task-" (task.id) } data-task=(task.id) data-state=(task.state.as_str())
+        section.entry.task id={ "task-" (task.id) } data-task=(task.id) data-began=(task.turn) data-state=(task.state.as_str())
             aria-label=(name) {
             div.head {
                 span.title translate="no" { (legible(&task.title)) }
