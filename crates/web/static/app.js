@@ -146,7 +146,7 @@
     const here = find(".chats [aria-current]");
     document.title = document.title.replace(heading.textContent, first);
     heading.textContent = first;
-    if (here) here.lastElementChild.textContent = first;
+    if (here) find(".name", here).textContent = first;
   }
 
   function post(words, attachments = []) {

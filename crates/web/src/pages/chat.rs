@@ -311,7 +311,7 @@ impl View<'_> {
                 li {
                     a href={ "/chats/" (id) } aria-current=[(id == self.chat.id).then_some("page")] {
                         @if listed.pinned { span.pin aria-hidden="true" { "★ " } }
-                        span translate="no" { (name_of(to, listed)) }
+                        span.name translate="no" { (name_of(to, listed)) }
                         @if !listed.agent_name.is_empty() {
                             span.hint translate="no" { " · " (listed.agent_name) }
                         }
