@@ -544,7 +544,7 @@
         acts.append(act(say("Copy"), say("Copy this answer"), (button) => copyAnswer(entry, button)));
         if (text) acts.append(act(say("Quote"), say("Quote this answer"), () => quote(entry)));
         if (BEGUN.test(entry.dataset.answer) && canWrite) acts.append(act(say("Branch"), say("Branch from this answer"), () => branch(entry.dataset.answer)));
-        if (text && BEGUN.test(entry.dataset.answer)) acts.append(act(failed ? say("Try again") : say("Regenerate"), failed ? say("Try again") : say("Regenerate this answer"), () => askAgain(entry)));
+        if (text && BEGUN.test(entry.dataset.answer) && !("unasked" in entry.dataset)) acts.append(act(failed ? say("Try again") : say("Regenerate"), failed ? say("Try again") : say("Regenerate this answer"), () => askAgain(entry)));
       }
       entry.append(acts);
     }

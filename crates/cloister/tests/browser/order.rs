@@ -69,6 +69,9 @@ async fn a_question_stands_below_the_answer_that_began_its_task() {
     answered(&page, "It is reported.").await;
     let shown = shown_twice(&page).await;
     assert_eq!(shown, "said job risky|answer It has begun|task T1|question|answer It is report");
+    // What nobody asked for can't be asked for again; the answer can.
+    let again = "[...document.querySelectorAll('.agent[data-answer]')].map(entry => entry.innerText.includes('Regenerate')).join()";
+    assert_eq!(page.eval(again).await.unwrap(), "true,false");
 }
 
 /// U1: a second message while the first is being answered.

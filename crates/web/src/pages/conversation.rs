@@ -35,7 +35,13 @@ impl ShownConversation {
         let (control, workspace) = (&state.control, viewer.workspace);
         let history = control.inbox().history(workspace, chat, cursor, count).await?;
         let allowed = control.egress().of(viewer.user.id).await?;
-        let mut now = Now { to: viewer.to, chat: Some(chat), allowed, ..Now::default() };
+        let mut now = Now {
+            to: viewer.to,
+            workspace: Some(workspace),
+            chat: Some(chat),
+            allowed,
+            ..Now::default()
+        };
         for entry in &history.entries {
             if let Entry::Told(item) = entry {
                 now.look_up(control, &item.frame).await?;
