@@ -896,7 +896,13 @@
     if (cancel || allow || words || older !== undefined || ["cancel-all", "menu"].includes(target.id)) event.preventDefault();
     if (cancel) { if (sendNow({ type: "cancel", task: cancel })) target.disabled = true; }
     else if (allow) allowHost(target);
-    else if (words) { target.disabled = true; post(words); }
+    else if (words) {
+      target.disabled = true;
+      // Once is enough: a task that was gone on with is another.
+      const blocked = target.closest(".blocked");
+      if (blocked) { blocked.classList.remove("allowed"); target.remove(); }
+      post(words);
+    }
     else if (older !== undefined) showOlder(target);
     else if (target.id === "cancel-all") sendNow({ type: "cancel" });
     else if (target.id === "menu") drawer(!document.body.classList.contains("drawer"));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use cloister_control::rows::{Cursor, Entry, HistoryPage, InboxState, Task};
-use cloister_protocol::link::Step;
+use cloister_protocol::link::{Cause, Step};
 use cloister_protocol::{AgentFrame, ChatId, TaskId, TurnId};
 use cloister_words::say;
 use maud::{Markup, html};
@@ -43,8 +43,13 @@ impl ShownConversation {
             ..Now::default()
         };
         for entry in &history.entries {
-            if let Entry::Told(item) = entry {
-                now.look_up(control, &item.frame).await?;
+            match entry {
+                Entry::Told(item) => now.look_up(control, &item.frame).await?,
+                Entry::Said(item) => {
+                    if let Cause::Message { text, .. } = &item.cause {
+                        now.said.insert(text.clone());
+                    }
+                }
             }
         }
         let turns: Vec<TurnId> = history.entries.iter().filter_map(turn_shown_by).collect();

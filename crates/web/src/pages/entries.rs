@@ -42,6 +42,8 @@ pub(crate) struct Now {
     pub(crate) workspace: Option<WorkspaceId>,
     /// The turns that no message began: reports of tasks and the like, which can't be asked for again.
     pub(crate) unasked: HashSet<TurnId>,
+    /// What people said on this page: a button that says it was used.
+    pub(crate) said: HashSet<String>,
 }
 
 impl Now {
@@ -301,7 +303,7 @@ fn blocked(now: &Now, (host, reason): (&str, &str), way: &Way<'_>) -> Markup {
                     (saying(command, &html! { button type="submit" data-allow=(command) { (say!(to, "Allow {host}", host)) } }))
                 }
                 Way::Open(task) => {
-                    @if let Some(words) = task.and_then(|task| task::go_on(to, task, host)) {
+                    @if let Some(words) = task.and_then(|task| task::go_on(to, task, host)).filter(|words| !now.said.contains(words)) {
                         (saying(&words, &html! { button type="submit" data-say=(words) { (say!(to, "Go on with the task")) } }))
                     }
                 }
