@@ -963,7 +963,7 @@
     const units = ["B", "kB", "MB", "GB"];
     let unit = 0;
     while (bytes >= 1024 && unit < units.length - 1) { bytes /= 1024; unit += 1; }
-    return (unit && bytes < 10 ? bytes.toFixed(1) : Math.floor(bytes)) + " " + units[unit];
+    return (unit && bytes < 10 ? (Math.floor(bytes * 10) / 10).toFixed(1) : Math.floor(bytes)) + " " + units[unit];
   }
   function grow() {
     text.style.height = "auto";
