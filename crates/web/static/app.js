@@ -149,8 +149,16 @@
     if (here) find(".name", here).textContent = first;
   }
 
+  /** The chat that is written in is at the top, below those that are pinned. */
+  function riseChat() {
+    const here = find(".chats > ul [aria-current]")?.parentElement;
+    if (!here || find(".pin", here)) return;
+    here.parentElement.insertBefore(here, [...here.parentElement.children].find((item) => !find(".pin", item)));
+  }
+
   function post(words, attachments = []) {
     nameChat(words);
+    riseChat();
     const message = { type: "message", id: newId(), text: words, attachments };
     showMessage(message);
     waiting.set(message.id, message);

@@ -1,5 +1,7 @@
 //! The chat: its history, its tasks, a place to write.
 
+use std::cmp::Reverse;
+
 use axum::extract::{Request, State as Extract};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -321,7 +323,8 @@ impl View<'_> {
         };
         let (away, mut open): (Vec<&ListedChat>, Vec<&ListedChat>) =
             self.chats.iter().rev().partition(|listed| listed.chat.archived);
-        open.sort_by_key(|listed| !listed.pinned);
+        // What is in use is at the top.
+        open.sort_by_key(|listed| (!listed.pinned, Reverse(listed.used_at)));
         html! {
             aside.sidebar #sidebar aria-label=(say!(to, "Chats and places")) {
                 div.head {
