@@ -206,15 +206,15 @@ fn language_field(to: Language, chosen: Option<Language>) -> Markup {
 fn budget_field(viewer: &Viewer, daily: &str) -> Markup {
     let to = viewer.to;
     if !viewer.is_operator() {
-        let daily = nano_to_usd(viewer.user.limits.daily_budget);
+        let daily = super::forms::dollars(viewer.user.limits.daily_budget);
         return html! {
-            p { (say!(to, "Your budget is ${daily} a day. Whoever runs this machine can change it.", daily = format!("{daily:.2}"))) }
+            p { (say!(to, "Your budget is ${daily} a day. Whoever runs this machine can change it.", daily)) }
         };
     }
     html! {
         label { (say!(to, "What may it spend on models, in dollars a day?"))
             input name="daily_usd" inputmode="decimal" autocomplete="off" value=(daily);
         }
-        p.hint { (say!(to, "At the limit nothing more is spent until the next day (UTC).")) }
+        p.hint { (say!(to, "At the limit you are asked; without a yes nothing more is spent until the next day (UTC).")) }
     }
 }
