@@ -370,7 +370,7 @@ impl View<'_> {
                     div.pop {
                         form.stack method="post" action=(action("rename")) {
                             label { (say!(to, "Name of this chat"))
-                                input name="title" maxlength="80" value=(self.chat.title);
+                                input name="title" maxlength="80" value=(if self.conversation.is_empty() { &self.chat.title } else { &self.name });
                             }
                             button type="submit" { (say!(to, "Rename")) }
                         }

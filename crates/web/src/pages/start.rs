@@ -57,7 +57,8 @@ pub(super) async fn save(
     let change = IdentityChange {
         agent_name: Some(filled.agent_name.clone()),
         manner: Some(filled.manner.clone()),
-        about: (!filled.about.trim().is_empty() || !is_new(&state, &viewer)?).then(|| filled.about.clone()),
+        about: (!filled.about.trim().is_empty() || !is_new(&state, &viewer)?)
+            .then(|| filled.about.clone()),
         seen: Some(filled.seen.clone()),
     };
     let daily = filled.daily_usd.clone().unwrap_or_default();
