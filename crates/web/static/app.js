@@ -836,7 +836,7 @@
     question.classList.add("settled");
     // All that is left is a line; the rest is folded.
     if (what) {
-      find(".why", what)?.after(...all(":scope > .sources", question));
+      find("summary", what).after(...all(":scope > :is(.why, .sources)", question));
       what.open = false;
     }
     setWaiting(waitingCount - 1);
