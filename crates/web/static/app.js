@@ -649,7 +649,10 @@
       const last = all(".working", log).pop();
       if (last) working(last, frame.text);
     },
-    notice(frame) { tell(frame, frame.text); },
+    notice(frame) {
+      tell(frame, frame.text);
+      for (const entry of all(".working", log)) askWhatItWaitsFor(entry);
+    },
     answered: showAnswer,
     question(frame) {
       const old = byData("approval", frame.approval);
@@ -681,6 +684,13 @@
       find(".text", entry).before(thoughts);
     }
     keepingEnd(() => find("div", thoughts).append(legible(more)));
+  }
+
+  /** Everything may have been stopped: the server knows what an answer waits for. */
+  async function askWhatItWaitsFor(entry) {
+    const response = await fetch(`/chats/${chat}/message/${entry.dataset.answer}`).catch(() => null);
+    const hint = response?.ok && find(".working .hint", fromHtml(await response.text()));
+    if (hint && !find(".text", entry).textContent) working(entry, hint.textContent);
   }
 
   function working(entry, words) {

@@ -156,7 +156,8 @@ pub(super) async fn message(
     let id = TurnId::kept(turn).message().ok_or_else(missing)?;
     let item = state.control.inbox().said(viewer.workspace, chat, id).await?;
     // The report of a task begins a turn too, and has no message: that is nothing to complain about.
-    Ok(item.map(|item| entries::said(viewer.to, &item)).unwrap_or_default())
+    let stopped = state.control.stops().is_stopped();
+    Ok(item.map(|item| entries::said(viewer.to, &item, stopped)).unwrap_or_default())
 }
 
 /// An answer as the agent wrote it, to be copied.

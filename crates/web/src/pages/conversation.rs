@@ -40,6 +40,7 @@ impl ShownConversation {
             workspace: Some(workspace),
             chat: Some(chat),
             allowed,
+            stopped: control.stops().is_stopped(),
             ..Now::default()
         };
         for entry in &history.entries {
@@ -124,7 +125,7 @@ impl ShownConversation {
             @for entry in entries {
                 @match (entry, turn_shown_by(entry)) {
                     (Entry::Said(item), _) => {
-                        (entries::said(self.now.to, item))
+                        (entries::said(self.now.to, item, self.now.stopped))
                         @let turn = TurnId::of_message(item.id);
                         @for answer in entries.iter().filter(|told| is_end_of(told, &turn)) { (self.told(answer)) }
                         @if turns.contains(&turn) { (self.cards(|task| task.turn == turn)) }

@@ -42,6 +42,8 @@ pub(crate) struct Now {
     pub(crate) workspace: Option<WorkspaceId>,
     /// The turns that no message began: reports of tasks and the like, which can't be asked for again.
     pub(crate) unasked: HashSet<TurnId>,
+    /// Nothing goes on until the release.
+    pub(crate) stopped: bool,
     /// What people said on this page: a button that says it was used.
     pub(crate) said: HashSet<String>,
 }
@@ -98,7 +100,7 @@ pub(super) fn answer_id(turn: &TurnId) -> String {
 }
 
 /// A person's message, and the place of its answer while there is none.
-pub(crate) fn said(to: Language, item: &InboxItem) -> Markup {
+pub(crate) fn said(to: Language, item: &InboxItem, stopped: bool) -> Markup {
     let Cause::Message { text, attachments, .. } = &item.cause else { return html! {} };
     // The client's own name for it is the last part of its id.
     let id = item.external_id.splitn(3, ':').nth(2).unwrap_or_default();
@@ -109,7 +111,7 @@ pub(crate) fn said(to: Language, item: &InboxItem) -> Markup {
             (attached(to, item, attachments))
             (stamp(item.received_at))
         }
-        @if item.state != InboxState::Answered { (working(to, item.chat, turn.as_str())) }
+        @if item.state != InboxState::Answered { (working(to, item.chat, turn.as_str(), stopped)) }
     }
 }
 
@@ -121,11 +123,14 @@ fn files(attachments: &[Attachment]) -> Option<String> {
     serde_json::to_string(attachments).ok()
 }
 
-fn working(to: Language, chat: ChatId, turn: &str) -> Markup {
+fn working(to: Language, chat: ChatId, turn: &str, stopped: bool) -> Markup {
     html! {
         article.entry.agent.working data-answer=(turn) aria-label=(say!(to, "Agent")) {
             div.text translate="no" {}
-            p.hint { (say!(to, "Working on it…")) }
+            p.hint {
+                @if stopped { (say!(to, "Everything is stopped. This is answered when it goes on.")) }
+                @else { (say!(to, "Working on it…")) }
+            }
             noscript {
                 form method="post" action={ "/chats/" (chat) "/turns/" (turn) "/stop" } {
                     button.small type="submit" { (say!(to, "Stop")) }
