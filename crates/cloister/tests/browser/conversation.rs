@@ -134,6 +134,8 @@ async fn chats_are_made_named_put_away_and_read_back() {
     page.click(".sidebar .head button").await.unwrap();
     page.wait_for("location.pathname === '/chats/C2'", "a new chat").await.unwrap();
     connected(&page).await;
+    // An empty chat offers something to try.
+    assert_eq!(page.count("#greeting .examples button").await.unwrap(), 3);
     picture(&page, "empty").await;
     page.click(".more summary").await.unwrap();
     page.eval("document.querySelector('.pop input[name=title]').select()").await.unwrap();

@@ -19,6 +19,7 @@ use super::entries;
 use super::posted;
 use super::session::{Viewer, wants_page};
 use super::shell::{self, Head, Page, Section};
+use super::task;
 use crate::auth::random_token;
 use crate::language::phrase;
 use crate::reply::{Failure, Path, Query};
@@ -105,6 +106,7 @@ pub(super) async fn show(
             .map_err(cloister_control::Fault::io("no message id could be made"))?,
         max_upload: state.control.work().max_upload_mb << 20,
         models: Picker::of(&state, &viewer, chat.id).await?,
+        demo: control.models().uses_demo_model().await?,
         viewer: &viewer,
         chat: &chat,
         // What the page does not show comes over the socket.
@@ -212,6 +214,8 @@ struct View<'a> {
     /// What the message of a browser without script is called.
     message_id: String,
     models: Picker,
+    /// A script answers: what it can be told is no question.
+    demo: bool,
 }
 
 /// The models to choose from, and the one that was chosen: the form says what `/model` does.
@@ -272,7 +276,7 @@ impl View<'_> {
                         div #log role="log" aria-live="off" aria-label=(say!(to, "Conversation")) {
                             (self.conversation.log())
                         }
-                        @if self.conversation.is_empty() { (greeting(self.viewer, self.agent_name())) }
+                        @if self.conversation.is_empty() { (self.greeting()) }
                         span #end {}
                     }
                     (self.at_work())
@@ -283,6 +287,30 @@ impl View<'_> {
         };
         let head = Head { title: &self.name, kind: "chat", waiting: self.viewer.waiting, to };
         shell::document(&head, &body)
+    }
+
+    fn greeting(&self) -> Markup {
+        let to = self.viewer.to;
+        let examples = match self.demo {
+            true => ["hello".to_owned(), "run: uname -a".to_owned(), "/help".to_owned()],
+            false => [
+                say!(to, "What can you do for me?"),
+                say!(to, "Write a short poem into poem.txt and send it to me"),
+                say!(to, "Which questions will you ask me before you do something?"),
+            ],
+        };
+        html! {
+            div.greeting #greeting {
+                (greeting(self.viewer, self.agent_name()))
+                @if self.viewer.writes() && !self.chat.archived {
+                    div.examples translate=[self.demo.then_some("no")] {
+                        @for words in &examples {
+                            (task::saying(self.chat.id, words, &html! { button type="submit" data-say=(words) { (words) } }))
+                        }
+                    }
+                }
+            }
+        }
     }
 
     /// What the agent is called, if it has a name.
@@ -502,12 +530,10 @@ fn icon(path: &str) -> Markup {
 fn greeting(viewer: &Viewer, agent: Option<&str>) -> Markup {
     let to = viewer.to;
     html! {
-        div.greeting #greeting {
-            h2 {
-                (say!(to, "Hello, {name}.", name = viewer.user.called()))
-                @if let Some(agent) = agent { " " (say!(to, "I am {agent}.", agent)) }
-            }
-            p { (phrase!(to, "Write what you want to have done. {help} lists what else you can say.", help = html! { code { "/help" } })) }
+        h2 {
+            (say!(to, "Hello, {name}.", name = viewer.user.called()))
+            @if let Some(agent) = agent { " " (say!(to, "I am {agent}.", agent)) }
         }
+        p { (phrase!(to, "Write what you want to have done. {help} lists what else you can say.", help = html! { code { "/help" } })) }
     }
 }
