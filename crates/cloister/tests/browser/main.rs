@@ -13,6 +13,8 @@ mod files;
 #[cfg(test)]
 mod finding;
 #[cfg(test)]
+mod first_day;
+#[cfg(test)]
 mod gallery;
 #[cfg(test)]
 mod languages;

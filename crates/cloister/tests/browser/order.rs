@@ -145,8 +145,8 @@ async fn what_is_told_after_a_crash_stands_where_it_stays() {
     world.stack.restart().await.unwrap();
     connected(&page).await;
     steps.allow(100);
-    answered(&page, "It is reported.").await;
     talk.allow(100);
+    answered(&page, "It is reported.").await;
     answered(&page, "during").await;
     let shown = shown_twice(&page).await;
     assert!(shown.starts_with("said job|answer It has begun|task T1|said slow|"), "{shown}");
