@@ -1,6 +1,5 @@
 //! What the database knows, as it is shown: the rows that handles answer with and take.
 
-pub use cloister_store::UsageRow;
 pub use cloister_store::approvals::{Approval, ApprovalKind, ApprovalState};
 pub use cloister_store::audit::{AuditRow, Finding, Report};
 pub use cloister_store::chats::{Chat, NewChat};
@@ -17,3 +16,4 @@ pub use cloister_store::stops::Stop;
 pub use cloister_store::tasks::Task;
 pub use cloister_store::tokens::{TokenKind, TokenOwner, token_hash};
 pub use cloister_store::users::{AccountKind, User, UserLimits};
+pub use cloister_store::{Dollars, UsageRow};

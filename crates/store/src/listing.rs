@@ -29,6 +29,8 @@ pub struct ListedChat {
     pub pinned: bool,
     /// Nothing was said in it, and nothing told.
     pub empty: bool,
+    /// When something was last said in it, by whomever; when it was made, if nothing was.
+    pub used_at: i64,
 }
 
 /// Something that was said or told, found by its words.
@@ -62,6 +64,7 @@ struct ListedRow {
     opening: Option<String>,
     pinned: bool,
     empty: bool,
+    used_at: i64,
 }
 
 from_row!(ListedRow {
@@ -73,7 +76,8 @@ from_row!(ListedRow {
     agent_name,
     opening,
     pinned,
-    empty
+    empty,
+    used_at
 });
 
 impl Chats {
@@ -91,7 +95,9 @@ impl Chats {
              c.pinned_at IS NOT NULL AS pinned, \
              NOT EXISTS (SELECT 1 FROM inbox i WHERE i.workspace_id = c.workspace_id AND i.chat = c.number) \
                AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.workspace_id = c.workspace_id AND o.chat = c.number) \
-               AS empty \
+               AS empty, \
+             coalesce((SELECT i.received_at FROM inbox i WHERE i.workspace_id = c.workspace_id AND i.chat = c.number \
+               ORDER BY i.id DESC LIMIT 1), c.created_at) AS used_at \
              FROM chats c LEFT JOIN agents a ON a.workspace_id = c.workspace_id AND a.number = c.agent \
              WHERE c.workspace_id = ?2 ORDER BY c.number",
         )
@@ -112,6 +118,7 @@ impl Chats {
             opening: row.opening,
             pinned: row.pinned,
             empty: row.empty,
+            used_at: row.used_at,
         };
         Ok(rows.into_iter().map(listed).collect())
     }

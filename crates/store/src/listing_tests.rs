@@ -2,6 +2,7 @@ use cloister_protocol::link::Cause;
 
 use super::*;
 use crate::db::Store;
+use crate::history::{Cursor, Entry};
 use crate::inbox::{Inbound, Meant};
 use crate::test_world;
 
@@ -38,6 +39,24 @@ async fn a_chat_without_a_name_is_known_by_its_first_words() {
     assert_eq!(pinned(store.chats().listed(workspace).await.unwrap()), [false, true, false]);
     store.chats().pin_chat(&Actor::person("ada"), workspace, second, false).await.unwrap();
     assert_eq!(pinned(store.chats().listed(workspace).await.unwrap()), [false; 3]);
+}
+
+/// A chat is used when something is said in it, and when it is made.
+#[tokio::test]
+async fn a_chat_is_used_when_something_is_said_in_it() {
+    let (_dir, store, workspace) = world().await;
+    let before = store.chats().listed(workspace).await.unwrap();
+    let unused: Vec<_> = before.iter().map(|one| one.chat.created_at).collect();
+    let used = |listed: Vec<ListedChat>| listed.iter().map(|one| one.used_at).collect::<Vec<_>>();
+    assert_eq!(used(before), unused);
+    say(&store, workspace, 1, "first").await;
+    let said = store.inbox().history(workspace, ChatId::from_number(1), Cursor::NEWEST, 1).await;
+    let at = said.unwrap().entries.iter().find_map(|entry| match entry {
+        Entry::Said(item) => Some(item.received_at),
+        Entry::Told(_) => None,
+    });
+    let after = used(store.chats().listed(workspace).await.unwrap());
+    assert_eq!((after.first().copied(), after.get(1..)), (at, unused.get(1..)));
 }
 
 #[tokio::test]

@@ -378,7 +378,12 @@ impl Client {
 
     /// What is kept, as it stands: a question may have been answered since it was asked.
     async fn shown(&self, frame: &AgentFrame, at: i64) -> Result<Option<Markup>, ControlError> {
-        let mut now = Now { to: self.to, chat: Some(self.chat), ..Now::default() };
+        let mut now = Now {
+            to: self.to,
+            workspace: Some(self.workspace),
+            chat: Some(self.chat),
+            ..Now::default()
+        };
         now.look_up(&self.control, frame).await?;
         Ok(entries::told(frame, at, &now))
     }

@@ -70,9 +70,17 @@
     return template.content;
   }
 
-  function addEntry(node) {
+  // One order, as things come and loaded anew: what was said and told stands as it came, an answer below its message,
+  // a task below the answer that began it. An answer to no message, and what nobody has taken yet, come last until they are there.
+  const floats = (entry) => entry.matches(".working") && !byData("turn", entry.dataset.answer);
+  const comesLater = (entry) => waiting.has(entry.dataset.id) || floats(entry);
+  const tasksOf = (turn) => all(`.task[data-began="${CSS.escape(turn)}"]`, log);
+  function addEntry(node, before = comesLater) {
     find("#greeting")?.remove();
-    keepingEnd(() => { log.append(node); dress(log); });
+    keepingEnd(() => { log.insertBefore(node, [...log.children].find(before) ?? null); dress(log); });
+  }
+  function addBelow(above, node) {
+    keepingEnd(() => { above.after(node); dress(log); });
   }
 
   /** The place of a turn's answer, made when it is first needed. */
@@ -85,8 +93,12 @@
       const words = make("div", "text");
       words.translate = false;
       entry.append(words, make("p", "hint", say("Working on it…")));
-      addEntry(entry);
-      fetchQuestion(turn, entry);
+      const question = byData("turn", turn);
+      if (question) addBelow(question, entry);
+      else {
+        addEntry(entry, () => false);
+        fetchQuestion(turn, entry);
+      }
     }
     showStop();
     return entry;
@@ -134,11 +146,19 @@
     const here = find(".chats [aria-current]");
     document.title = document.title.replace(heading.textContent, first);
     heading.textContent = first;
-    if (here) here.lastElementChild.textContent = first;
+    if (here) find(".name", here).textContent = first;
+  }
+
+  /** The chat that is written in is at the top, below those that are pinned. */
+  function riseChat() {
+    const here = find(".chats > ul [aria-current]")?.parentElement;
+    if (!here || find(".pin", here)) return;
+    here.parentElement.insertBefore(here, [...here.parentElement.children].find((item) => !find(".pin", item)));
   }
 
   function post(words, attachments = []) {
     nameChat(words);
+    riseChat();
     const message = { type: "message", id: newId(), text: words, attachments };
     showMessage(message);
     waiting.set(message.id, message);
@@ -197,7 +217,7 @@
     at.dateTime = new Date().toISOString();
     entry.append(at);
     localTimes(entry);
-    addEntry(entry);
+    addEntry(entry, floats);
   }
 
   /** The message is stored; its answer will come in this turn. */
@@ -208,6 +228,8 @@
     entry.classList.remove("pending");
     find(".failed", entry)?.remove();
     entry.dataset.turn = turn;
+    // Its answer was faster.
+    byData("answer", turn)?.before(entry);
     dress(log);
   }
 
@@ -530,7 +552,7 @@
         acts.append(act(say("Copy"), say("Copy this answer"), (button) => copyAnswer(entry, button)));
         if (text) acts.append(act(say("Quote"), say("Quote this answer"), () => quote(entry)));
         if (BEGUN.test(entry.dataset.answer) && canWrite) acts.append(act(say("Branch"), say("Branch from this answer"), () => branch(entry.dataset.answer)));
-        if (text && BEGUN.test(entry.dataset.answer)) acts.append(act(failed ? say("Try again") : say("Regenerate"), failed ? say("Try again") : say("Regenerate this answer"), () => askAgain(entry)));
+        if (text && BEGUN.test(entry.dataset.answer) && !("unasked" in entry.dataset)) acts.append(act(failed ? say("Try again") : say("Regenerate"), failed ? say("Try again") : say("Regenerate this answer"), () => askAgain(entry)));
       }
       entry.append(acts);
     }
@@ -595,7 +617,12 @@
       const words = find(".text", answer).textContent;
       const thoughts = find(".thoughts", entry);
       if (thoughts) find(".text", answer).before(thoughts);
-      keepingEnd(() => { entry.replaceWith(answer); dress(log); });
+      if (floats(entry)) {
+        // Told now, it stands here.
+        entry.remove();
+        addEntry(answer);
+        tasksOf(frame.turn).reverse().forEach((task) => byData("answer", frame.turn).after(task));
+      } else keepingEnd(() => { entry.replaceWith(answer); dress(log); });
       showStop();
       announce(say("Agent: {words}", { words: words.trim().slice(0, 400) }));
       notify(say("There is an answer."));
@@ -621,7 +648,10 @@
       const last = all(".working", log).pop();
       if (last) working(last, frame.text);
     },
-    notice(frame) { tell(frame, frame.text); },
+    notice(frame) {
+      tell(frame, frame.text);
+      for (const entry of all(".working", log)) askWhatItWaitsFor(entry);
+    },
     answered: showAnswer,
     question(frame) {
       const old = byData("approval", frame.approval);
@@ -659,6 +689,13 @@
     keepingEnd(() => find("div", thoughts).append(legible(more)));
   }
 
+  /** Everything may have been stopped: the server knows what an answer waits for. */
+  async function askWhatItWaitsFor(entry) {
+    const response = await fetch(`/chats/${chat}/message/${entry.dataset.answer}`).catch(() => null);
+    const hint = response?.ok && find(".working .hint", fromHtml(await response.text()));
+    if (hint && !find(".text", entry).textContent) working(entry, hint.textContent);
+  }
+
   function working(entry, words) {
     const hint = find(".hint", entry);
     if (hint) hint.textContent = words;
@@ -677,12 +714,18 @@
     if (note) note.textContent = words;
   }
 
+  function addTask(fresh) {
+    const turn = fresh.dataset.began, above = tasksOf(turn).pop() ?? byData("answer", turn) ?? byData("turn", turn);
+    if (above) addBelow(above, fresh);
+    else addEntry(fresh);
+  }
+
   /** The state of a task: its card is made, or brought up to date with its steps left as they are. */
   function showTask(frame) {
     if (!frame.html) return;
     const fresh = find(".task", fromHtml(frame.html)), old = card(frame.task);
     const final = FINAL.includes(fresh.dataset.state);
-    if (!old) addEntry(fresh);
+    if (!old) addTask(fresh);
     else keepingEnd(() => {
       old.dataset.state = fresh.dataset.state;
       find(".head", old).replaceWith(find(".head", fresh));
@@ -806,7 +849,7 @@
     question.classList.add("settled");
     // All that is left is a line; the rest is folded.
     if (what) {
-      find(".why", what)?.after(...all(":scope > .sources", question));
+      find("summary", what).after(...all(":scope > :is(.why, .sources)", question));
       what.open = false;
     }
     setWaiting(waitingCount - 1);
@@ -874,7 +917,13 @@
     if (cancel || allow || words || older !== undefined || ["cancel-all", "menu"].includes(target.id)) event.preventDefault();
     if (cancel) { if (sendNow({ type: "cancel", task: cancel })) target.disabled = true; }
     else if (allow) allowHost(target);
-    else if (words) { target.disabled = true; post(words); }
+    else if (words) {
+      target.disabled = true;
+      // Once is enough: a task that was gone on with is another.
+      const blocked = target.closest(".blocked");
+      if (blocked) { blocked.classList.remove("allowed"); target.remove(); }
+      post(words);
+    }
     else if (older !== undefined) showOlder(target);
     else if (target.id === "cancel-all") sendNow({ type: "cancel" });
     else if (target.id === "menu") drawer(!document.body.classList.contains("drawer"));
@@ -896,6 +945,8 @@
     if (!response?.ok) return problem(say("Older messages could not be loaded. Try again in a moment."));
     const fragment = fromHtml(await response.text());
     const height = main.scrollHeight - main.scrollTop;
+    // A task at work that began up there has its card already.
+    for (const task of all(".task", fragment)) card(task.dataset.task)?.remove();
     anchor.closest(".older").replaceWith(fragment);
     dress(log);
     main.scrollTop = main.scrollHeight - height;
@@ -933,7 +984,7 @@
     const units = ["B", "kB", "MB", "GB"];
     let unit = 0;
     while (bytes >= 1024 && unit < units.length - 1) { bytes /= 1024; unit += 1; }
-    return (unit && bytes < 10 ? bytes.toFixed(1) : Math.floor(bytes)) + " " + units[unit];
+    return (unit && bytes < 10 ? (Math.floor(bytes * 10) / 10).toFixed(1) : Math.floor(bytes)) + " " + units[unit];
   }
   function grow() {
     text.style.height = "auto";

@@ -26,7 +26,7 @@ fn old(world: &World) -> std::path::PathBuf {
 }
 
 async fn question(page: &Page) {
-    page.wait_for_text(".ask:not(.settled) h2", "run: rm -r old").await.unwrap();
+    page.wait_for_text(".ask:not(.settled) h2", "run rm -r old?").await.unwrap();
     let exact = "document.querySelector('.ask:not(.settled) .exact').textContent";
     let exact = page.eval(exact).await.unwrap();
     assert!(exact.as_str().unwrap().contains("command: rm -r old"), "{exact}");
@@ -40,7 +40,8 @@ async fn a_question_is_answered_for_the_task() {
     say(&page, "job:twice").await;
     question(&page).await;
     let card = page.text(".ask").await.unwrap();
-    assert!(card.contains("run: rm -r old") && card.contains("destructive"), "{card}");
+    assert!(card.contains("May T1 run rm -r old?") && card.contains("destructive"), "{card}");
+    assert!(card.contains("it deletes or overwrites what you have"), "why, in sight: {card}");
     let folded = page.eval("!document.querySelector('.ask .what').open").await.unwrap();
     assert_eq!(folded, true, "the line says all");
     let exact = page.eval("document.querySelector('.ask').textContent").await.unwrap();

@@ -95,6 +95,23 @@ async fn an_answer_that_came_while_nobody_listened_is_there_after_reconnecting()
     assert_eq!(page.count(".agent").await.unwrap(), 2);
 }
 
+/// While everything is stopped nobody works on anything, and the page says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_during_a_stop_says_what_it_waits_for() {
+    let world = World::start().await;
+    let page = world.login().await;
+    say(&page, "before").await;
+    answered(&page, "echo: before").await;
+    world.stack.cli_ok(&["stop", "--all"]).await.unwrap();
+    say(&page, "during the stop").await;
+    page.wait_for_text(".working .hint", "Everything is stopped.").await.unwrap();
+    page.reload().await.unwrap();
+    connected(&page).await;
+    page.wait_for_text(".working .hint", "Everything is stopped.").await.unwrap();
+    world.stack.cli_ok(&["release"]).await.unwrap();
+    answered(&page, "echo: during the stop").await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn chats_are_made_named_put_away_and_read_back() {
     let world = World::start().await;
@@ -117,6 +134,8 @@ async fn chats_are_made_named_put_away_and_read_back() {
     page.click(".sidebar .head button").await.unwrap();
     page.wait_for("location.pathname === '/chats/C2'", "a new chat").await.unwrap();
     connected(&page).await;
+    // An empty chat offers something to try.
+    assert_eq!(page.count("#greeting .examples button").await.unwrap(), 3);
     picture(&page, "empty").await;
     page.click(".more summary").await.unwrap();
     page.eval("document.querySelector('.pop input[name=title]').select()").await.unwrap();

@@ -24,7 +24,7 @@ async fn reads(page: &Page, language: &str) {
 /// no name of ours. Labels that only assistive technology reads are words of the page too.
 const LATIN: &str = r#"(() => {
     const same = 'code, pre, textarea, script, style, noscript, #announce, [translate=no], time, datalist';
-    const names = /\b(Cloister|OpenAI|OpenRouter|Anthropic|Groq|Mistral|Gemini|Google|Ollama|llama\.cpp|vLLM|LM Studio|z\.ai|Z\.AI|Enter|Shift|Tab|URL|MB|kB|GB|UTC|ID|platform|cookie|SOUL\.md|USER\.md|Claude|GLM|member|overlord|workspace|[CTAGw]\d+|owner|bob|a-z|run: rm -r old|clean|long|stop|all)\b/g;
+    const names = /\b(Cloister|OpenAI|OpenRouter|Anthropic|Groq|Mistral|Gemini|Google|Ollama|llama\.cpp|vLLM|LM Studio|z\.ai|Z\.AI|Enter|Shift|Tab|URL|MB|kB|GB|UTC|ID|platform|cookie|SOUL\.md|USER\.md|Claude|GLM|member|overlord|workspace|[CTAGw]\d+|owner|bob|a-z|run: rm -r old|clean|long|stop|all|poem\.txt)\b/g;
     const found = [];
     const judge = (text, place) => {
         const rest = text.replace(/https?:\/\/\S+/g, '').replace(/`[^`]*`/g, '').replace(/\/[a-z]\S*/g, '').replace(names, '');

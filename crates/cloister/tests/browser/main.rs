@@ -13,11 +13,15 @@ mod files;
 #[cfg(test)]
 mod finding;
 #[cfg(test)]
+mod first_day;
+#[cfg(test)]
 mod gallery;
 #[cfg(test)]
 mod languages;
 #[cfg(test)]
 mod layout;
+#[cfg(test)]
+mod order;
 #[cfg(test)]
 mod safety;
 #[cfg(test)]

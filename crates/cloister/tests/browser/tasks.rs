@@ -195,6 +195,11 @@ async fn a_task_goes_on_when_its_host_is_allowed() {
     page.wait_for_text(".person .text", "example.com is allowed now. Go on with T1 (visit).")
         .await
         .unwrap();
+    // Once: pressed again it would begin another task.
+    assert_eq!(page.count(".blocked button").await.unwrap(), 0);
+    page.wait_for("!document.querySelector('.pending, .working')", "its answer").await.unwrap();
+    page.reload().await.unwrap();
+    assert_eq!(page.count(".blocked button").await.unwrap(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -51,9 +51,33 @@ fn done(to: Language, who: &impl std::fmt::Display, answer: Answer) -> Markup {
     }
 }
 
+/// What is asked, as a question where it is one action of a task.
+fn asked(to: Language, approval: &Approval) -> Markup {
+    let title = &approval.title;
+    let words = |text: &str| html! { span translate="no" { (legible(text)) } };
+    let task =
+        approval.task.filter(|_| approval.kind == ApprovalKind::Effect && !title.ends_with('?'));
+    let Some(task) = task else { return words(title) };
+    match (title.strip_prefix("run: "), title.strip_prefix("delete the file ")) {
+        (Some(command), _) => phrase!(
+            to,
+            "May {task} run {command}?",
+            task = html! { (task) },
+            command = words(command)
+        ),
+        (_, Some(file)) => {
+            phrase!(to, "May {task} delete {file}?", task = html! { (task) }, file = words(file))
+        }
+        _ => {
+            phrase!(to, "May {task} do this: {what}?", task = html! { (task) }, what = words(title))
+        }
+    }
+}
+
 /// How far an effect reaches, in a word; a class that is none of ours as it is.
-fn class_of(to: Language, class: &str) -> &str {
-    match class {
+fn class_of(to: Language, approval: &Approval) -> &str {
+    match approval.class.as_str() {
+        _ if approval.raise.is_some() => text_of(to, noted!("money")),
         "safe" => text_of(to, noted!("safe")),
         "middle" => text_of(to, noted!("middle")),
         "outward" => text_of(to, noted!("outward")),
@@ -72,16 +96,15 @@ pub(crate) fn card(to: Language, approval: &Approval, back: Back) -> Markup {
     html! {
         section.entry.ask .settled[!waits] data-approval=(approval.id) data-task=[task] aria-labelledby=(heading) {
             h2 id=(heading) {
-                span translate="no" { (legible(&approval.title)) }
+                (asked(to, approval))
                 @if !approval.class.is_empty() {
-                    " " span.class data-class=(approval.class) { (class_of(to, &approval.class)) }
+                    " " span.class data-class=(approval.class) { (class_of(to, approval)) }
                 }
             }
-            @if waits { (sources(to, approval)) }
+            @if waits { (why(approval)) (sources(to, approval)) }
             details.what open[waits && !says_all(approval)] {
                 summary { (say!(to, "Details of {id}", id = approval.id)) }
-                p.why translate="no" { (legible(&approval.reason)) }
-                @if !waits { (sources(to, approval)) }
+                @if !waits { (why(approval)) (sources(to, approval)) }
                 pre.exact tabindex="0" translate="no" aria-label=(say!(to, "What exactly is asked")) { (legible(&approval.text)) }
                 // It stands in the text of most.
                 @if !approval.digest.is_empty() && !approval.text.contains(&approval.digest) {
@@ -104,6 +127,10 @@ fn says_all(approval: &Approval) -> bool {
     approval.kind == ApprovalKind::Effect
         && approval.sources.is_empty()
         && (shown("command: ", "run: ") || shown("file: ", "delete the file "))
+}
+
+fn why(approval: &Approval) -> Markup {
+    html! { p.why translate="no" { (legible(&approval.reason)) } }
 }
 
 fn sources(to: Language, approval: &Approval) -> Markup {

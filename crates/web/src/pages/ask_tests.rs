@@ -129,3 +129,24 @@ fn details_are_folded_where_the_line_says_all() {
     assert!(!is_open(&settled));
     assert!(is_open(&Approval { kind: ApprovalKind::Plan, ..approval }));
 }
+
+/// G2: a card asks, in words, and says why before anything is unfolded.
+#[test]
+fn a_card_asks_a_question_and_says_why() {
+    let asked = |title: &str, kind| {
+        let title = title.to_owned();
+        let approval = Approval { title, kind, ..question("x") };
+        let shown = card(Language::En, &approval, Back::Chat).into_string();
+        let (above, _) = shown.split_once("<details").unwrap();
+        assert!(above.contains("it leaves this machine"), "{shown}");
+        let heading = above.split_once("<h2").unwrap().1.split_once("</h2>").unwrap().0;
+        let texts =
+            heading.split('<').filter_map(|piece| piece.split_once('>')).map(|(_, text)| text);
+        texts.collect::<String>()
+    };
+    assert_eq!(asked("run: rm old", ApprovalKind::Effect), "May T5 run rm old? outward");
+    assert_eq!(asked("delete the file a", ApprovalKind::Effect), "May T5 delete a? outward");
+    assert_eq!(asked("post to b", ApprovalKind::Effect), "May T5 do this: post to b? outward");
+    assert_eq!(asked("Spend $1?", ApprovalKind::Effect), "Spend $1? outward");
+    assert_eq!(asked("Plan for T5: x", ApprovalKind::Plan), "Plan for T5: x outward");
+}

@@ -58,7 +58,7 @@ async fn questions_elsewhere(state: &State, viewer: &Viewer, chat: ChatId) -> us
 pub(super) async fn scripted(state: &State, viewer: &Viewer) -> Option<Markup> {
     match state.control.models().uses_demo_model().await {
         Ok(false) => None,
-        Ok(true) => Some(demo_model(viewer)),
+        Ok(true) => Some(demo_model(viewer, viewer.is_operator())),
         Err(error) => {
             tracing::error!(error = error.chain(), "which models are in use could not be read");
             None
@@ -66,16 +66,21 @@ pub(super) async fn scripted(state: &State, viewer: &Viewer) -> Option<Markup> {
     }
 }
 
-fn demo_model(viewer: &Viewer) -> Markup {
+/// The same on the page where a real one is connected.
+pub(super) async fn scripted_here(state: &State, viewer: &Viewer) -> Option<Markup> {
+    scripted(state, viewer).await.map(|_elsewhere| demo_model(viewer, false))
+}
+
+fn demo_model(viewer: &Viewer, leads: bool) -> Markup {
     let to = viewer.to;
     html! {
         p {
             strong { (say!(to, "The demo model answers here: a script, not an AI.")) }
             " "
-            @if viewer.is_operator() {
+            @if leads {
                 (phrase!(to, "{connect}; a base URL and a key are all it takes.",
                     connect = html! { a href="/model" { (say!(to, "Connect a real one")) } }))
-            } @else {
+            } @else if !viewer.is_operator() {
                 (say!(to, "Whoever runs this machine can connect a real one."))
             }
         }

@@ -1,5 +1,7 @@
 //! The chat: its history, its tasks, a place to write.
 
+use std::cmp::Reverse;
+
 use axum::extract::{Request, State as Extract};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -17,6 +19,7 @@ use super::entries;
 use super::posted;
 use super::session::{Viewer, wants_page};
 use super::shell::{self, Head, Page, Section};
+use super::task;
 use crate::auth::random_token;
 use crate::language::phrase;
 use crate::reply::{Failure, Path, Query};
@@ -104,6 +107,7 @@ pub(super) async fn show(
             .map_err(cloister_control::Fault::io("no message id could be made"))?,
         max_upload: state.control.work().max_upload_mb << 20,
         models: Picker::of(&state, &viewer, chat.id).await?,
+        demo: control.models().uses_demo_model().await?,
         viewer: &viewer,
         chat: &chat,
         // What the page does not show comes over the socket.
@@ -155,7 +159,8 @@ pub(super) async fn message(
     let id = TurnId::kept(turn).message().ok_or_else(missing)?;
     let item = state.control.inbox().said(viewer.workspace, chat, id).await?;
     // The report of a task begins a turn too, and has no message: that is nothing to complain about.
-    Ok(item.map(|item| entries::said(viewer.to, &item)).unwrap_or_default())
+    let stopped = state.control.stops().is_stopped();
+    Ok(item.map(|item| entries::said(viewer.to, &item, stopped)).unwrap_or_default())
 }
 
 /// An answer as the agent wrote it, to be copied.
@@ -210,6 +215,8 @@ struct View<'a> {
     /// What the message of a browser without script is called.
     message_id: String,
     models: Picker,
+    /// A script answers: what it can be told is no question.
+    demo: bool,
 }
 
 /// The models to choose from, and the one that was chosen: the form says what `/model` does.
@@ -270,7 +277,7 @@ impl View<'_> {
                         div #log role="log" aria-live="off" aria-label=(say!(to, "Conversation")) {
                             (self.conversation.log())
                         }
-                        @if self.conversation.is_empty() { (greeting(self.viewer, self.agent_name())) }
+                        @if self.conversation.is_empty() { (self.greeting()) }
                         span #end {}
                     }
                     (self.at_work())
@@ -281,6 +288,30 @@ impl View<'_> {
         };
         let head = Head { title: &self.name, kind: "chat", waiting: self.viewer.waiting, to };
         shell::document(&head, &body)
+    }
+
+    fn greeting(&self) -> Markup {
+        let to = self.viewer.to;
+        let examples = match self.demo {
+            true => ["hello".to_owned(), "run: uname -a".to_owned(), "/help".to_owned()],
+            false => [
+                say!(to, "What can you do for me?"),
+                say!(to, "Write a short poem into poem.txt and send it to me"),
+                say!(to, "Which questions will you ask me before you do something?"),
+            ],
+        };
+        html! {
+            div.greeting #greeting {
+                (greeting(self.viewer, self.agent_name()))
+                @if self.viewer.writes() && !self.chat.archived {
+                    div.examples translate=[self.demo.then_some("no")] {
+                        @for words in &examples {
+                            (task::saying(self.chat.id, words, &html! { button type="submit" data-say=(words) { (words) } }))
+                        }
+                    }
+                }
+            }
+        }
     }
 
     /// What the agent is called, if it has a name.
@@ -312,7 +343,7 @@ impl View<'_> {
                 li {
                     a href={ "/chats/" (id) } aria-current=[(id == self.chat.id).then_some("page")] {
                         @if listed.pinned { span.pin aria-hidden="true" { "★ " } }
-                        span translate="no" { (name_of(to, listed)) }
+                        span.name translate="no" { (name_of(to, listed)) }
                         @if !listed.agent_name.is_empty() {
                             span.hint translate="no" { " · " (listed.agent_name) }
                         }
@@ -322,7 +353,8 @@ impl View<'_> {
         };
         let (away, mut open): (Vec<&ListedChat>, Vec<&ListedChat>) =
             self.chats.iter().rev().partition(|listed| listed.chat.archived);
-        open.sort_by_key(|listed| !listed.pinned);
+        // What is in use is at the top.
+        open.sort_by_key(|listed| (!listed.pinned, Reverse(listed.used_at)));
         html! {
             aside.sidebar #sidebar aria-label=(say!(to, "Chats and places")) {
                 div.head {
@@ -368,7 +400,7 @@ impl View<'_> {
                     div.pop {
                         form.stack method="post" action=(action("rename")) {
                             label { (say!(to, "Name of this chat"))
-                                input name="title" maxlength="80" value=(self.chat.title);
+                                input name="title" maxlength="80" value=(if self.conversation.is_empty() { &self.chat.title } else { &self.name });
                             }
                             button type="submit" { (say!(to, "Rename")) }
                         }
@@ -499,12 +531,10 @@ fn icon(path: &str) -> Markup {
 fn greeting(viewer: &Viewer, agent: Option<&str>) -> Markup {
     let to = viewer.to;
     html! {
-        div.greeting #greeting {
-            h2 {
-                (say!(to, "Hello, {name}.", name = viewer.user.called()))
-                @if let Some(agent) = agent { " " (say!(to, "I am {agent}.", agent)) }
-            }
-            p { (phrase!(to, "Write what you want to have done. {help} lists what else you can say.", help = html! { code { "/help" } })) }
+        h2 {
+            (say!(to, "Hello, {name}.", name = viewer.user.called()))
+            @if let Some(agent) = agent { " " (say!(to, "I am {agent}.", agent)) }
         }
+        p { (phrase!(to, "Write what you want to have done. {help} lists what else you can say.", help = html! { code { "/help" } })) }
     }
 }

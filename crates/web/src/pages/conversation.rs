@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use cloister_control::rows::{Cursor, Entry, HistoryPage, InboxState, Task};
-use cloister_protocol::link::Step;
+use cloister_protocol::link::{Cause, Step};
 use cloister_protocol::{AgentFrame, ChatId, TaskId, TurnId};
 use cloister_words::say;
 use maud::{Markup, html};
@@ -35,10 +35,22 @@ impl ShownConversation {
         let (control, workspace) = (&state.control, viewer.workspace);
         let history = control.inbox().history(workspace, chat, cursor, count).await?;
         let allowed = control.egress().of(viewer.user.id).await?;
-        let mut now = Now { to: viewer.to, chat: Some(chat), allowed, ..Now::default() };
+        let mut now = Now {
+            to: viewer.to,
+            workspace: Some(workspace),
+            chat: Some(chat),
+            allowed,
+            stopped: control.stops().is_stopped(),
+            ..Now::default()
+        };
         for entry in &history.entries {
-            if let Entry::Told(item) = entry {
-                now.look_up(control, &item.frame).await?;
+            match entry {
+                Entry::Told(item) => now.look_up(control, &item.frame).await?,
+                Entry::Said(item) => {
+                    if let Cause::Message { text, .. } = &item.cause {
+                        now.said.insert(text.clone());
+                    }
+                }
             }
         }
         let turns: Vec<TurnId> = history.entries.iter().filter_map(turn_shown_by).collect();
@@ -74,10 +86,7 @@ impl ShownConversation {
         let message = turn.message();
         let is_said =
             |entry: &Entry| matches!(entry, Entry::Said(item) if Some(item.id) == message);
-        let is_told = |entry: &Entry| match entry {
-            Entry::Told(item) => matches!(&item.frame, AgentFrame::End(end) if end.turn == *turn),
-            Entry::Said(_) => false,
-        };
+        let is_told = |entry: &Entry| is_end_of(entry, turn);
         let entries = &self.history.entries;
         (message.is_none() || entries.iter().any(is_said)) && entries.iter().any(is_told)
     }
@@ -96,9 +105,14 @@ impl ShownConversation {
         self.tasks.iter().map(|(task, _)| task).filter(|task| !task.state.is_final())
     }
 
+    /// What was said and told stands as it came; an answer stands below its message, a task below the answer that
+    /// began it. The script keeps the same order as things come.
     pub(super) fn log(&self) -> Markup {
         let entries = &self.history.entries;
         let turns: HashSet<TurnId> = entries.iter().filter_map(turn_shown_by).collect();
+        let said: HashSet<TurnId> = entries.iter().filter_map(turn_said_by).collect();
+        let first = entries.first().map_or(i64::MAX, at);
+        let elsewhere = |task: &Task| !turns.contains(&task.turn);
         html! {
             @if let Some(Cursor { inbox, outbox }) = self.history.older {
                 p.older {
@@ -107,16 +121,33 @@ impl ShownConversation {
                     }
                 }
             }
+            (self.cards(|task| elsewhere(task) && task.created_at < first))
             @for entry in entries {
-                @match entry {
-                    Entry::Said(item) => (entries::said(self.now.to, item)),
-                    Entry::Told(item) => {
-                        @if let Some(told) = entries::told(&item.frame, item.created_at, &self.now) { (told) }
+                @match (entry, turn_shown_by(entry)) {
+                    (Entry::Said(item), _) => {
+                        (entries::said(self.now.to, item, self.now.stopped))
+                        @let turn = TurnId::of_message(item.id);
+                        @for answer in entries.iter().filter(|told| is_end_of(told, &turn)) { (self.told(answer)) }
+                        @if turns.contains(&turn) { (self.cards(|task| task.turn == turn)) }
+                    },
+                    // It stands below its message.
+                    (Entry::Told(_), Some(turn)) if said.contains(&turn) => {},
+                    (Entry::Told(_), turn) => {
+                        (self.told(entry))
+                        @if let Some(turn) = turn { (self.cards(|task| task.turn == turn)) }
                     },
                 }
-                @if let Some(turn) = turn_shown_by(entry) { (self.cards(|task| task.turn == turn)) }
             }
-            (self.cards(|task| !turns.contains(&task.turn)))
+            (self.cards(|task| elsewhere(task) && task.created_at >= first))
+        }
+    }
+
+    fn told(&self, entry: &Entry) -> Markup {
+        match entry {
+            Entry::Told(item) => {
+                entries::told(&item.frame, item.created_at, &self.now).unwrap_or_default()
+            }
+            Entry::Said(_) => html! {},
         }
     }
 
@@ -127,6 +158,24 @@ impl ShownConversation {
             }
         }
     }
+}
+
+fn at(entry: &Entry) -> i64 {
+    match entry {
+        Entry::Said(item) => item.received_at,
+        Entry::Told(item) => item.created_at,
+    }
+}
+
+fn turn_said_by(entry: &Entry) -> Option<TurnId> {
+    match entry {
+        Entry::Said(item) => Some(TurnId::of_message(item.id)),
+        Entry::Told(_) => None,
+    }
+}
+
+fn is_end_of(entry: &Entry, turn: &TurnId) -> bool {
+    matches!(entry, Entry::Told(item) if matches!(&item.frame, AgentFrame::End(end) if end.turn == *turn))
 }
 
 /// The turn whose answer stands here, or will: below it its tasks are shown, on one page and once.

@@ -1,6 +1,6 @@
 //! The entries of a conversation as HTML: the same for a page and for what arrives live.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cloister_control::rows::{Approval, InboxItem, InboxState, Task};
 use cloister_control::{Control, ControlError};
@@ -8,7 +8,7 @@ use cloister_policy::legible;
 use cloister_protocol::link::Cause;
 use cloister_protocol::{
     AgentFrame, ApprovalId, Ask, Attachment, ChatId, End, ErrorCode, Language, SendFile, TaskId,
-    TurnId, Update,
+    TurnId, Update, WorkspaceId,
 };
 use cloister_words::say;
 use maud::{Markup, html};
@@ -38,6 +38,14 @@ pub(crate) struct Now {
     pub(crate) allowed: Vec<String>,
     /// The tasks that were kept from somewhere, as they stand.
     pub(crate) blocked: HashMap<TaskId, Task>,
+    /// Of whom and in which chat it is told: whose messages began the turns.
+    pub(crate) workspace: Option<WorkspaceId>,
+    /// The turns that no message began: reports of tasks and the like, which can't be asked for again.
+    pub(crate) unasked: HashSet<TurnId>,
+    /// Nothing goes on until the release.
+    pub(crate) stopped: bool,
+    /// What people said on this page: a button that says it was used.
+    pub(crate) said: HashSet<String>,
 }
 
 impl Now {
@@ -58,6 +66,14 @@ impl Now {
                     Ok(task) => drop(self.blocked.insert(task.id, task)),
                     Err(error) if error.code() == ErrorCode::NotFound => {}
                     Err(error) => return Err(error.into()),
+                }
+            }
+            AgentFrame::End(end) => {
+                let place = self.workspace.zip(self.chat).zip(end.turn.message());
+                if let Some(((workspace, chat), row)) = place
+                    && control.inbox().said(workspace, chat, row).await?.is_none()
+                {
+                    self.unasked.insert(end.turn.clone());
                 }
             }
             _ => {}
@@ -84,7 +100,7 @@ pub(super) fn answer_id(turn: &TurnId) -> String {
 }
 
 /// A person's message, and the place of its answer while there is none.
-pub(crate) fn said(to: Language, item: &InboxItem) -> Markup {
+pub(crate) fn said(to: Language, item: &InboxItem, stopped: bool) -> Markup {
     let Cause::Message { text, attachments, .. } = &item.cause else { return html! {} };
     // The client's own name for it is the last part of its id.
     let id = item.external_id.splitn(3, ':').nth(2).unwrap_or_default();
@@ -95,7 +111,7 @@ pub(crate) fn said(to: Language, item: &InboxItem) -> Markup {
             (attached(to, item, attachments))
             (stamp(item.received_at))
         }
-        @if item.state != InboxState::Answered { (working(to, item.chat, turn.as_str())) }
+        @if item.state != InboxState::Answered { (working(to, item.chat, turn.as_str(), stopped)) }
     }
 }
 
@@ -107,11 +123,14 @@ fn files(attachments: &[Attachment]) -> Option<String> {
     serde_json::to_string(attachments).ok()
 }
 
-fn working(to: Language, chat: ChatId, turn: &str) -> Markup {
+fn working(to: Language, chat: ChatId, turn: &str, stopped: bool) -> Markup {
     html! {
         article.entry.agent.working data-answer=(turn) aria-label=(say!(to, "Agent")) {
             div.text translate="no" {}
-            p.hint { (say!(to, "Working on it…")) }
+            p.hint {
+                @if stopped { (say!(to, "Everything is stopped. This is answered when it goes on.")) }
+                @else { (say!(to, "Working on it…")) }
+            }
             noscript {
                 form method="post" action={ "/chats/" (chat) "/turns/" (turn) "/stop" } {
                     button.small type="submit" { (say!(to, "Stop")) }
@@ -177,7 +196,7 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
         AgentFrame::End(end) if end.error == Some(ErrorCode::Continued) && end.text.is_empty() => {
             None
         }
-        AgentFrame::End(end) => Some(answer(now.to, end, at)),
+        AgentFrame::End(end) => Some(answer(now, end, at)),
         AgentFrame::SendFile(file) => Some(sent_file(now.to, file, at)),
         AgentFrame::Ask(ask) => Some(question(now.to, ask, now.approvals.get(&ask.approval))),
         AgentFrame::Update(Update::Notice { text }) => {
@@ -208,12 +227,14 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
     }
 }
 
-fn answer(to: Language, end: &End, at: i64) -> Markup {
+fn answer(now: &Now, end: &End, at: i64) -> Markup {
+    let to = now.to;
+    let unasked = now.unasked.contains(&end.turn);
     let stopped = end.error == Some(ErrorCode::Cancelled);
     // The next message is answered for both.
     let failed = !stopped && end.error.is_some_and(|error| error != ErrorCode::Continued);
     html! {
-        article.entry.agent .failed[failed] id=(answer_id(&end.turn)) data-answer=(end.turn) aria-label=(say!(to, "Agent")) {
+        article.entry.agent .failed[failed] id=(answer_id(&end.turn)) data-answer=(end.turn) data-unasked[unasked] aria-label=(say!(to, "Agent")) {
             div.text.rich translate="no" { (markdown::render(&end.text)) }
             // What was said until then stays.
             @if stopped && end.text != STOPPED { p.hint.stopped { (say!(to, "Stopped")) } }
@@ -287,7 +308,7 @@ fn blocked(now: &Now, (host, reason): (&str, &str), way: &Way<'_>) -> Markup {
                     (saying(command, &html! { button type="submit" data-allow=(command) { (say!(to, "Allow {host}", host)) } }))
                 }
                 Way::Open(task) => {
-                    @if let Some(words) = task.and_then(|task| task::go_on(to, task, host)) {
+                    @if let Some(words) = task.and_then(|task| task::go_on(to, task, host)).filter(|words| !now.said.contains(words)) {
                         (saying(&words, &html! { button type="submit" data-say=(words) { (say!(to, "Go on with the task")) } }))
                     }
                 }

@@ -2,10 +2,10 @@
 //! tried, then sealed in the database, and no page, address or log has it.
 
 use axum::Form;
-use axum::extract::{Path, Query, State as Extract};
+use axum::extract::{Path, State as Extract};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
-use cloister_control::PRESETS;
+use cloister_control::{PRESETS, preset};
 use cloister_protocol::admin::{Key, ModelView, NewModel};
 use cloister_protocol::{ErrorBody, Language};
 use cloister_words::{count, say, text_of};
@@ -16,7 +16,7 @@ use super::session::Viewer;
 use super::shell::{Page, Section, page};
 use super::{banner, model_list};
 use crate::language::phrase;
-use crate::reply::Failure;
+use crate::reply::{Failure, Query};
 use crate::server::State;
 
 /// What a model is called when nobody says, and no other is called so.
@@ -43,6 +43,9 @@ pub(super) struct ModelQuery {
     again: Option<String>,
     #[serde(default)]
     all_ports: bool,
+    /// A place that was chosen from those that everybody knows.
+    #[serde(default)]
+    place: String,
 }
 
 /// What the form shows; there is no key in it.
@@ -60,10 +63,14 @@ struct ShownModel {
 pub(super) async fn show(
     Extract(state): Extract<State>,
     viewer: Viewer,
-    Query(ModelQuery { again, all_ports }): Query<ModelQuery>,
+    Query(ModelQuery { again, all_ports, place }): Query<ModelQuery>,
 ) -> Result<Markup, Failure> {
     viewer.require(Section::Model)?;
-    let shown = ShownModel { all_ports, ..ShownModel::now(&state, again.as_deref()).await? };
+    let now = ShownModel::now(&state, again.as_deref()).await?;
+    let mut shown = ShownModel { all_ports, ..now };
+    if let Some(place) = preset(&place).filter(|place| place.base_url != shown.base_url) {
+        (shown.base_url, shown.model) = (place.base_url.to_owned(), String::new());
+    }
     form(&state, &viewer, &shown).await
 }
 
@@ -199,7 +206,7 @@ async fn form(state: &State, viewer: &Viewer, shown: &ShownModel) -> Result<Mark
             @if let Some(answer) = &shown.connected {
                 div.ok role="status" {
                     p {
-                        strong { (phrase!(to, "Connected. It answered: {answer}.", answer = html! { span translate="no" { (answer) } })) }
+                        strong { (phrase!(to, "Connected: {answer}.", answer = html! { span translate="no" { (answer) } })) }
                         " " (say!(to, "Everybody's agent uses it from now on."))
                     }
                     p { a href="/" { (say!(to, "Back to the chat")) } }
@@ -216,7 +223,7 @@ async fn form(state: &State, viewer: &Viewer, shown: &ShownModel) -> Result<Mark
         }
         (model_list::shown(state, viewer, shown.all_ports).await?)
     };
-    let banner = banner::scripted(state, viewer).await;
+    let banner = banner::scripted_here(state, viewer).await;
     let around = Page { title, to, place: Section::Model, viewer: Some(viewer), banner };
     Ok(page(&around, &body))
 }
@@ -251,12 +258,12 @@ fn fields(to: Language, shown: &ShownModel, has_key: bool) -> Markup {
             }
             button.primary type="submit" { (say!(to, "Test and connect")) }
         }
-        details {
+        details open[shown.base_url.is_empty()] {
             summary { (say!(to, "Where to get one")) }
             ul {
                 @for place in PRESETS {
                     li {
-                        (text_of(to, place.title)) ": " code { (place.base_url) } ", "
+                        a href={ "/model?place=" (place.name) } { (text_of(to, place.title)) } ": " code { (place.base_url) } ", "
                         @if place.is_local() { (say!(to, "no key")) } @else {
                             a href=(place.key_url) rel="noreferrer" { (say!(to, "get a key")) span.unseen { ": " (text_of(to, place.title)) } }
                         }

@@ -6,6 +6,7 @@ use axum::extract::State as Extract;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::PRESETS;
+use cloister_policy::engine::{PlatformCall, Request as Policy};
 use cloister_protocol::admin::{BudgetView, Key, ModelView, NewModel};
 use cloister_protocol::{ErrorBody, Language, ModelSettings};
 use cloister_words::{say, text_of};
@@ -109,6 +110,9 @@ async fn form(state: &State, viewer: &Viewer, typed: &Typed) -> Result<Markup, F
     let budget: Option<BudgetView> =
         calls.get(&format!("users/{}/budget", viewer.user.name)).await.ok();
     let spent = budget.map_or(0.0, |budget| budget.own_spent_usd);
+    let person = state.control.people().person(viewer.user.id).await?;
+    let anywhere = Policy::platform(&person, PlatformCall::SetLevelModels);
+    let anywhere = state.control.people().require(&anywhere).is_ok();
     let to = viewer.to;
     let title = &say!(to, "Models of your own");
     let body = html! {
@@ -119,7 +123,7 @@ async fn form(state: &State, viewer: &Viewer, typed: &Typed) -> Result<Markup, F
             ul { @for model in &own { li { (one(to, model)) } } }
             @if spent > 0.0 { p { (say!(to, "About ${spent} today, on your own bill.", spent = format!("{spent:.4}"))) } }
         }
-        section.card { (fields(to, typed)) }
+        section.card { (fields(to, typed, anywhere)) }
     };
     let banner = banner::scripted(state, viewer).await;
     let around = Page { title, to, place: Section::Outside, viewer: Some(viewer), banner };
@@ -138,7 +142,7 @@ fn one(to: Language, model: &ModelView) -> Markup {
     }
 }
 
-fn fields(to: Language, typed: &Typed) -> Markup {
+fn fields(to: Language, typed: &Typed, anywhere: bool) -> Markup {
     let places = || PRESETS.iter().filter(|place| !place.is_local());
     html! {
         h2 { (say!(to, "Connect one")) }
@@ -147,10 +151,19 @@ fn fields(to: Language, typed: &Typed) -> Markup {
                 input name="name" required maxlength="64" autocapitalize="none" value=(typed.name) placeholder=(say!(to, "mine"));
             }
             label { (say!(to, "Where it is"))
-                input name="base_url" type="url" required list="places" value=(typed.base_url)
-                    placeholder="https://openrouter.ai/api/v1";
+                @if anywhere {
+                    input name="base_url" type="url" required list="places" value=(typed.base_url)
+                        placeholder="https://openrouter.ai/api/v1";
+                } @else {
+                    // Others are refused.
+                    select name="base_url" required {
+                        @for place in places() {
+                            option value=(place.base_url) selected[place.base_url == typed.base_url] { (text_of(to, place.title)) }
+                        }
+                    }
+                }
             }
-            datalist #places { @for place in places() { option value=(place.base_url) { (text_of(to, place.title)) } } }
+            @if anywhere { datalist #places { @for place in places() { option value=(place.base_url) { (text_of(to, place.title)) } } } }
             label { (say!(to, "Your key")) input name="key" type="password" autocomplete="off" placeholder="sk-…"; }
             label { (say!(to, "Model id there"))
                 input name="model" required autocapitalize="none" value=(typed.model) placeholder="z-ai/glm-4.6";

@@ -5,7 +5,6 @@ use axum::Form;
 use axum::extract::State as Extract;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use cloister_control::nano_to_usd;
 use cloister_control::rows::{AccountKind, User};
 use cloister_policy::engine::WorkspaceCall;
 use cloister_protocol::admin::{Invitation, NewUser};
@@ -132,7 +131,7 @@ fn invite_form(to: Language, typed: &str) -> Markup {
 }
 
 fn row(to: Language, user: &User, may_link: bool) -> Markup {
-    let daily = format!("{:.2}", nano_to_usd(user.limits.daily_budget));
+    let daily = super::forms::dollars(user.limits.daily_budget);
     html! {
         tr {
             td {

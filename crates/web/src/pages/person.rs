@@ -6,6 +6,7 @@ use axum::extract::{Path, State as Extract};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::rows::User;
+use cloister_control::usd_to_nano;
 use cloister_policy::engine::{Role, Scope, WorkspaceCall};
 use cloister_protocol::admin::{
     BudgetView, Erase, Erased, PersonView, RoleChange, RoleView, UserChange, UserView,
@@ -176,10 +177,11 @@ fn limits(to: Language, about: &UserView, budget: Option<&BudgetView>, may_set: 
         ("task_usd", say!(to, "Dollars for one task"), about.task_usd.into()),
         ("quota_mb", say!(to, "Room for files, in MB"), about.quota_mb.into()),
     ];
+    let dollars = |usd: f64| super::forms::dollars(usd_to_nano(usd));
     html! {
         h2 { (say!(to, "Limits")) }
         @if let Some(budget) = budget {
-            p { (say!(to, "${spent} of ${daily} is spent today.", spent = format!("{:.2}", budget.spent_usd), daily = format!("{:.2}", budget.daily_usd))) }
+            p { (say!(to, "${spent} of ${daily} is spent today.", spent = dollars(budget.spent_usd), daily = dollars(budget.daily_usd))) }
         }
         @if may_set {
             form.stack method="post" action={ "/people/" (about.name) "/limits" } {

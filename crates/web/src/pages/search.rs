@@ -56,7 +56,7 @@ pub(super) async fn show(
                     a href=(place(one)) translate="no" { (legible(&name(one.chat))) }
                     " " small { @if one.said { (say!(to, "you")) } @else { (say!(to, "agent")) } " · " time datetime=(time(one.at)) { (time(one.at)) } }
                 }
-                p translate="no" { (marked(&around(&one.text, &words), &words)) }
+                p translate="no" { (marked(&around(&plain(one), &words), &words)) }
             }
         }
     };
@@ -69,6 +69,16 @@ fn place(found: &FoundWords) -> String {
     let FoundWords { chat, said, turn, .. } = found;
     let id = if *said { entries::said_id(turn) } else { entries::answer_id(turn) };
     format!("/chats/{chat}?turn={turn}#{id}")
+}
+
+/// What was said, to the letter; an answer without the marks of its Markdown.
+fn plain(found: &FoundWords) -> String {
+    if found.said {
+        return found.text.clone();
+    }
+    let line =
+        |line: &str| line.trim_start_matches(['#', '>', ' ']).replace("**", "").replace('`', "");
+    found.text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// The first of the words that stands in a text, with what is around it.

@@ -1,3 +1,5 @@
+use cloister_protocol::TurnId;
+
 use super::*;
 
 #[test]
@@ -32,4 +34,18 @@ fn all_words_are_marked_in_any_script() {
     assert_eq!(shown("Купить хлеб", "ХЛЕБ"), "Купить <mark>хлеб</mark>");
     assert_eq!(shown("nothing", "else"), "nothing");
     assert_eq!(around("one two three", "three two"), "one two three");
+}
+
+#[test]
+fn an_answer_is_found_without_its_marks_and_a_message_to_the_letter() {
+    let mut found = FoundWords {
+        chat: "C1".parse().unwrap(),
+        at: 0,
+        said: false,
+        turn: TurnId::of_message(1),
+        text: "# Plan\n\n> A **slow** `walk`".to_owned(),
+    };
+    assert_eq!(plain(&found), "Plan\n\nA slow walk");
+    found.said = true;
+    assert_eq!(plain(&found), found.text);
 }

@@ -20,6 +20,8 @@ use crate::language::phrase;
 use crate::reply::Failure;
 use crate::server::State;
 
+/// What a new `USER.md` says.
+const NOTHING_KNOWN: &str = "Nothing is known yet.";
 const MAX_DAILY_USD: f64 = 1e6;
 
 #[derive(Deserialize)]
@@ -55,7 +57,8 @@ pub(super) async fn save(
     let change = IdentityChange {
         agent_name: Some(filled.agent_name.clone()),
         manner: Some(filled.manner.clone()),
-        about: Some(filled.about.clone()),
+        about: (!filled.about.trim().is_empty() || !is_new(&state, &viewer)?)
+            .then(|| filled.about.clone()),
         seen: Some(filled.seen.clone()),
     };
     let daily = filled.daily_usd.clone().unwrap_or_default();
@@ -111,6 +114,11 @@ pub(super) async fn skip(
 ) -> Result<Redirect, Failure> {
     state.control.accounts().close_start(viewer.user.id).await?;
     Ok(Redirect::to("/"))
+}
+
+/// Whether nothing was written about them yet.
+fn is_new(state: &State, viewer: &Viewer) -> Result<bool, Failure> {
+    Ok(state.control.config().identity(viewer.workspace)?.about == NOTHING_KNOWN)
 }
 
 /// Keeps which language this person wants, if that is new.
@@ -171,7 +179,8 @@ async fn form(
                     textarea name="manner" rows="5" maxlength="7500" { (identity.manner) }
                 }
                 label { (say!(to, "What should it know about you?"))
-                    textarea name="about" rows="5" maxlength="7500" { (identity.about) }
+                    // What stands there before anything is known is nothing that a person wrote.
+                    textarea name="about" rows="5" maxlength="7500" { @if identity.about != NOTHING_KNOWN { (identity.about) } }
                 }
                 (budget_field(viewer, daily))
                 div.row {
@@ -206,15 +215,15 @@ fn language_field(to: Language, chosen: Option<Language>) -> Markup {
 fn budget_field(viewer: &Viewer, daily: &str) -> Markup {
     let to = viewer.to;
     if !viewer.is_operator() {
-        let daily = nano_to_usd(viewer.user.limits.daily_budget);
+        let daily = super::forms::dollars(viewer.user.limits.daily_budget);
         return html! {
-            p { (say!(to, "Your budget is ${daily} a day. Whoever runs this machine can change it.", daily = format!("{daily:.2}"))) }
+            p { (say!(to, "Your budget is ${daily} a day. Whoever runs this machine can change it.", daily)) }
         };
     }
     html! {
         label { (say!(to, "What may it spend on models, in dollars a day?"))
             input name="daily_usd" inputmode="decimal" autocomplete="off" value=(daily);
         }
-        p.hint { (say!(to, "At the limit nothing more is spent until the next day (UTC).")) }
+        p.hint { (say!(to, "At the limit you are asked; without a yes nothing more is spent until the next day (UTC).")) }
     }
 }

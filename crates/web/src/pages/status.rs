@@ -63,7 +63,7 @@ fn body(to: Language, status: &StatusView) -> Markup {
 
 fn row(to: Language, line: &StatusLine) -> Markup {
     html! {
-        tr id=(line.id) {
+        tr id={ "line-" (line.id) } {
             th scope="row" translate="no" { (line.label) }
             td translate="no" {
                 (line.value)

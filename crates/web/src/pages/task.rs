@@ -82,7 +82,7 @@ pub(crate) fn state_of(to: Language, state: TaskState) -> &'static str {
 pub(crate) fn card(to: Language, task: &Task, steps: Option<&[Step]>) -> Markup {
     let name = say!(to, "Task {id}: {title}", id = task.id, title = task.title);
     html! {
-        section.entry.task id={ "task-" (task.id) } data-task=(task.id) data-state=(task.state.as_str())
+        section.entry.task id={ "task-" (task.id) } data-task=(task.id) data-began=(task.turn) data-state=(task.state.as_str())
             aria-label=(name) {
             div.head {
                 span.title translate="no" { (legible(&task.title)) }
@@ -156,7 +156,12 @@ pub(super) fn go_on(to: Language, task: &Task, host: &str) -> Option<String> {
 /// One line of how it stands: what runs, or why it failed.
 fn note(task: &Task, steps: Option<&[Step]>) -> String {
     match task.state {
-        TaskState::Failed | TaskState::Cancelled => legible(&cut(&task.result, LINE_CHARS)).into(),
+        // The state stands beside it, and all of it in the report.
+        TaskState::Failed | TaskState::Cancelled => {
+            let why = task.result.strip_prefix("failed: ").unwrap_or(&task.result);
+            let first = why.lines().next().unwrap_or_default();
+            legible(&cut(first, LINE_CHARS)).into()
+        }
         TaskState::Queued | TaskState::Done => String::new(),
         TaskState::Running | TaskState::Waiting => {
             let last = steps.unwrap_or_default().iter().rev().find_map(|step| match step {
@@ -276,8 +281,8 @@ fn parsed(arguments: &str) -> Value {
 
 /// What a call does in one line, and all of it where the line has not.
 fn line(name: &str, arguments: &Value) -> (String, Option<String>) {
-    const TELLING: [&str; 8] =
-        ["command", "code", "path", "url", "query", "pattern", "title", "name"];
+    const TELLING: [&str; 9] =
+        ["command", "code", "path", "url", "query", "pattern", "title", "name", "result"];
     let told = TELLING.iter().find_map(|key| arguments.get(key)?.as_str().map(str::to_owned));
     let whole = told.unwrap_or_else(|| match arguments {
         Value::Null => String::new(),

@@ -33,6 +33,15 @@ fn a_long_command_is_one_line_and_whole_below_it() {
 }
 
 #[test]
+fn the_end_of_a_task_is_a_step_in_words() {
+    let end = json!({"result": "It is done.\nAll of it.", "claims": []});
+    assert_eq!(
+        line("finish", &end),
+        ("It is done. …".to_owned(), Some("It is done.\nAll of it.".to_owned()))
+    );
+}
+
+#[test]
 fn what_the_todos_show_already_is_no_step() {
     let todos = ToolCall {
         turn: None,
