@@ -37,6 +37,7 @@ use crate::pulse::Platform;
 use crate::readers::{Reader, Readers};
 use crate::secrets::Secrets;
 use crate::tasks::Tasks;
+use crate::telling::Tellers;
 pub(crate) use crate::tx::Tx;
 use crate::tx::WriteTx;
 use crate::users::Users;
@@ -77,6 +78,7 @@ pub struct Store {
     readers: Arc<Readers>,
     holds: Arc<Holds>,
     pub(crate) memory: Arc<AskedOften>,
+    pub(crate) tellers: Tellers,
     pub clock: Clock,
 }
 
@@ -135,6 +137,7 @@ impl Store {
             writer: Writer::new(writer, Arc::clone(&holds), changes.clone()),
             holds,
             memory: Arc::new(AskedOften::new(&changes)),
+            tellers: Tellers::default(),
             clock: Clock,
         };
         audit::adopt_unchained(&store).await?;
@@ -156,6 +159,7 @@ impl Store {
             writer: Writer::new(writer, Arc::clone(&holds), changes.clone()),
             holds,
             memory: Arc::new(AskedOften::new(&changes)),
+            tellers: Tellers::default(),
             clock: Clock,
         })
     }
@@ -173,8 +177,8 @@ impl Store {
     /// A write transaction of several statements.
     #[track_caller]
     pub(crate) fn begin(&self) -> impl Future<Output = Result<WriteTx, StoreError>> + Send {
-        let begun = self.writer.begin();
-        async move { begun.await.tried("begin a transaction") }
+        let (begun, telling) = (self.writer.begin(), self.tellers.telling());
+        async move { Ok(begun.await.tried("begin a transaction")?.telling(telling)) }
     }
 
     /// A write transaction of one statement, which costs no more than the statement.

@@ -6,7 +6,7 @@ use cloister_protocol::{Answer, ApprovalId, UserId};
 use cloister_store::Actor;
 use cloister_store::approvals::{Allowed, Approval, ApprovalKind, NewApproval};
 use cloister_store::identities::Account;
-use cloister_store::users::{AccountKind, User};
+use cloister_store::users::User;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -148,25 +148,6 @@ impl People {
             user.name
         );
         let key = format!("identity-{}-{}", self.control.store().clock.now_ms(), hex_digest(what));
-        self.control.notices().tell_once(user.workspace, chat, &key, text).await
-    }
-
-    /// Tells a person that somebody else took something of theirs away.
-    pub async fn tell_of_loss(
-        &self,
-        by: &Linker<'_>,
-        user: &User,
-        what: &str,
-    ) -> Result<(), Fault> {
-        if by.user == user.id || user.kind == AccountKind::Community {
-            return Ok(());
-        }
-        let chat = self.control.store().users().last_chat(user.workspace).await?;
-        let text = format!(
-            "{} {what}. If you did not want this, tell whoever runs this.",
-            by.actor.shown()
-        );
-        let key = format!("loss-{}-{}", self.control.store().clock.now_ms(), hex_digest(what));
         self.control.notices().tell_once(user.workspace, chat, &key, text).await
     }
 }
