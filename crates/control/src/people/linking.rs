@@ -31,6 +31,14 @@ pub enum Linking {
     Asked(ApprovalId),
 }
 
+/// What became of what a person has allowed.
+#[derive(Debug)]
+pub(crate) enum AllowedLink {
+    Done(Result<(), PeopleError>),
+    /// It was about something else: the leave is given back.
+    Other(Box<Allowed>),
+}
+
 /// An account that is linked when its person allows it, as it is stored. No proposal of a cell has these fields.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -94,14 +102,15 @@ impl People {
         Ok(asked.approval.id)
     }
 
-    /// Links what a person has allowed. None: that question was about something else.
-    pub(crate) async fn link_if_allowed(
-        &self,
-        allowed: &Allowed,
-    ) -> Option<Result<(), PeopleError>> {
-        let approval = allowed.approval();
-        let to_link: ToLink = serde_json::from_str(approval.proposal.as_deref()?).ok()?;
-        Some(self.link_allowed(approval, to_link).await)
+    /// Links what a person has allowed, if that question was about an account.
+    pub(crate) async fn link_if_allowed(&self, allowed: Allowed) -> AllowedLink {
+        let proposal = allowed.approval().proposal.as_deref();
+        match proposal.and_then(|json| serde_json::from_str::<ToLink>(json).ok()) {
+            Some(to_link) => {
+                AllowedLink::Done(self.link_allowed(allowed.approval(), to_link).await)
+            }
+            None => AllowedLink::Other(Box::new(allowed)),
+        }
     }
 
     async fn link_allowed(&self, approval: &Approval, to_link: ToLink) -> Result<(), PeopleError> {

@@ -33,6 +33,7 @@ pub(crate) use access::Access;
 pub use access::AccessChanges;
 pub use accounts::Accounts;
 pub use error::{PeopleError, PeopleRefusal};
+pub(crate) use linking::AllowedLink;
 pub use linking::{Linker, Linking};
 pub(crate) use naming::Named;
 pub(crate) use pairing::Pairings;
