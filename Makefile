@@ -42,6 +42,7 @@ test: ## install what the tests need, run them all
 	@scripts/setup test
 	$(CARGO) build --locked --workspace --bins --tests
 	$(CARGO) $(RUNNER) --locked --workspace $(AT_ONCE)
+	$(CARGO) test --locked --workspace --doc
 	$(MAKE) --no-print-directory -j 3 chaos redteam backlog MESSAGES=100 CONVERSATIONS=20
 
 soak: ## run the tests over and over on a busy machine, name what failed even once: RUNS=20

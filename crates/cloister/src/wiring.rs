@@ -119,8 +119,9 @@ const OURS: u8 = 3;
 const LONGEST_PATH: u64 = 4096;
 
 /// Where our connectors may go besides the servers of their accounts, whatever their programs say: what parses
-/// hostile bytes does not decide that. Matrix has none, for every account has its homeserver.
-const MATRIX_HOSTS: &[&str] = &[];
+/// hostile bytes does not decide that. Every Matrix account has its homeserver, and where that is may be said
+/// anywhere while the account is added.
+const MATRIX_HOSTS: &[&str] = &["*"];
 const TELEGRAM_HOSTS: &[&str] = &["api.telegram.org"];
 const DISCORD_HOSTS: &[&str] = &[
     "discord.com",

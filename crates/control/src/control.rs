@@ -36,7 +36,7 @@ use crate::options::{
 };
 use crate::people::Contexts;
 use crate::people::People;
-use crate::people::{Access, Pairings};
+use crate::people::{Access, Pairings, ToOwners};
 use crate::people::{Accounts, Sessions};
 use crate::personal::PersonalData;
 use crate::ports::{CellBackend, Doors};
@@ -125,6 +125,9 @@ pub(crate) struct Inner {
 impl Control {
     pub fn new(parts: Parts) -> Self {
         let stop = CancellationToken::new();
+        let hub = Hub::default();
+        let owners = ToOwners { hub: hub.clone(), language: parts.surfaces.language };
+        parts.store.tell_with(Arc::new(owners));
         let inner = Inner {
             limiter: Limiter::new(parts.limits.clone()),
             gates: GateState::default(),
@@ -140,7 +143,7 @@ impl Control {
             stopped: EmergencyStop::default(),
             surfaces: SurfaceState::default(),
             parts,
-            hub: Hub::default(),
+            hub,
             crew: Crew::new(stop.clone()),
             closing: CancellationToken::new(),
             stop,

@@ -1,7 +1,7 @@
 //! What works beside everything else: each has a name, a panic in it is told, and a stop says by name who is late.
 
 use std::collections::BTreeMap;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -76,19 +76,22 @@ impl Crew {
         });
     }
 
-    /// The same for what minds no stop: it is dropped then, wherever it is.
-    pub(crate) fn go_until_stop(
+    /// Has work counted under this name that somebody else waits for: a panic in it goes on to them.
+    pub(crate) fn counted<Work: Future + Send>(
         &self,
         name: &'static str,
-        work: impl Future<Output = ()> + Send + 'static,
-    ) {
-        let stop = self.stop.clone();
-        self.go(name, async move {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = work => {}
+        work: Work,
+    ) -> impl Future<Output = Work::Output> + Send + use<Work> {
+        let at_work = self.at_work(name);
+        async move {
+            match AssertUnwindSafe(work).catch_unwind().await {
+                Ok(done) => done,
+                Err(panic) => {
+                    at_work.fell();
+                    resume_unwind(panic)
+                }
             }
-        });
+        }
     }
 
     /// Does something for as long as the control plane lives: whoever falls over is begun anew after a pause.
@@ -163,12 +166,16 @@ impl AtWork {
         // What is shared behind locks is looked at anew by whoever takes them next.
         let done = AssertUnwindSafe(Box::pin(work)).catch_unwind().await.is_ok();
         if !done {
-            if let Some(hands) = self.crew.hands().get_mut(self.name) {
-                hands.fell += 1;
-            }
+            self.fell();
             tracing::error!(work = self.name, "work of the control plane failed inside");
         }
         done
+    }
+
+    fn fell(&self) {
+        if let Some(hands) = self.crew.hands().get_mut(self.name) {
+            hands.fell += 1;
+        }
     }
 }
 

@@ -15,7 +15,8 @@ async fn who_does_not_stop_in_time_is_named() {
     let crew = Crew::new(stop.clone());
     crew.go("stubborn", std::future::pending());
     crew.go("stubborn", std::future::pending());
-    crew.go_until_stop("mindful", std::future::pending());
+    let minded = stop.clone();
+    crew.go("mindful", async move { minded.cancelled().await });
     assert_eq!(crew.busy(), ["mindful", "stubborn ×2"]);
     stop.cancel();
     assert_eq!(crew.end(SHORT).await, ["stubborn ×2"]);
@@ -83,4 +84,18 @@ async fn who_goes_round_no_more_is_named() {
     hang.notify_one();
     tokio::time::sleep(every).await;
     assert!(crew.late().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_else_waits_for_is_counted_and_its_panic_is_theirs() {
+    let crew = Crew::new(CancellationToken::new());
+    let mut others = tokio::task::JoinSet::new();
+    others.spawn(crew.counted("conversation", std::future::pending::<()>()));
+    others.spawn(crew.counted("conversation", async { panic!("inside") }));
+    assert_eq!(crew.busy(), ["conversation ×2"]);
+    assert!(others.join_next().await.unwrap().unwrap_err().is_panic());
+    assert_eq!(crew.fell(), ["conversation"]);
+    assert_eq!(crew.busy(), ["conversation"]);
+    others.shutdown().await;
+    assert!(crew.busy().is_empty());
 }

@@ -9,9 +9,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::ConnectorState;
 use cloister_protocol::surface::{ConnectorId, Health};
+use cloister_protocol::{ErrorCode, with_causes};
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -130,7 +130,7 @@ impl Connections {
         }
         let done = self.errands.spawn(work).await;
         done.unwrap_or_else(|error| {
-            let message = format!("it was not done: {error}");
+            let message = format!("it was not done: {error}", error = with_causes(&error));
             Err(PlaneError::refused(ErrorCode::Internal, message))
         })
     }

@@ -1,5 +1,6 @@
 //! The log of a connector goes to the control plane, which writes it beside its own.
 
+use cloister_protocol::with_causes;
 use std::fmt::{self, Write as _};
 
 use cloister_protocol::surface::{ConnectorFrame, LogLevel, LogLine};
@@ -21,9 +22,13 @@ struct ToPlane(mpsc::Sender<ConnectorFrame>);
 pub(crate) fn init(filter: &str, frames: mpsc::Sender<ConnectorFrame>) -> Result<(), String> {
     let filter = if filter.is_empty() { "info" } else { filter };
     let filter = EnvFilter::try_new(format!("{TALKATIVE},{filter}"));
-    let filter = filter.map_err(|error| format!("the log filter can't be used: {error}"))?;
+    let filter = filter.map_err(|error| {
+        format!("the log filter can't be used: {error}", error = with_causes(&error))
+    })?;
     let registry = tracing_subscriber::registry().with(filter).with(ToPlane(frames));
-    registry.try_init().map_err(|error| format!("the log can't be begun: {error}"))
+    registry
+        .try_init()
+        .map_err(|error| format!("the log can't be begun: {error}", error = with_causes(&error)))
 }
 
 impl<S: Subscriber> Layer<S> for ToPlane {

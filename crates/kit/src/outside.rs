@@ -1,6 +1,7 @@
 //! The way out of a connector's sandbox: its door leads to the hosts of its platform and nowhere else. For HTTP
 //! clients there is a proxy beside it, which takes their requests through the door.
 
+use cloister_protocol::with_causes;
 use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -120,7 +121,7 @@ impl Kept {
     async fn tunnel(&self, request: Request<Incoming>) -> Result<Response<Body>, String> {
         let to = request.uri().authority().ok_or("a tunnel to nowhere")?;
         let port = to.port_u16().ok_or("a tunnel to no port")?;
-        let mut outside = self.way_out.dial(to.host(), port).await.map_err(|e| e.to_string())?;
+        let mut outside = self.way_out.dial(to.host(), port).await.map_err(|e| with_causes(&e))?;
         self.way_out.tasks.spawn(async move {
             if let Ok(upgraded) = hyper::upgrade::on(request).await {
                 let mut inside = TokioIo::new(upgraded);
@@ -146,10 +147,10 @@ impl Kept {
         let mut kept = self.to.lock().await;
         let fits = kept.as_ref().is_some_and(|(known, sender)| *known == to && sender.is_ready());
         if !fits {
-            *kept = Some((to.clone(), self.connect(&to).await.map_err(|e| e.to_string())?));
+            *kept = Some((to.clone(), self.connect(&to).await.map_err(|e| with_causes(&e))?));
         }
         let Some((_, sender)) = kept.as_mut() else { return Err("nobody is there".to_owned()) };
-        let answer = sender.send_request(request).await.map_err(|error| error.to_string())?;
+        let answer = sender.send_request(request).await.map_err(|error| with_causes(&error))?;
         drop(kept);
         Ok(answer.map(BodyExt::boxed))
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cloister_protocol::surface::{
     AnyCall, Attach, Call, ConnectorId, CountError, Detach, Health, Report, Settings as Told,
 };
-use cloister_protocol::{ErrorBody, ErrorCode};
+use cloister_protocol::{ErrorBody, ErrorCode, with_causes};
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -56,7 +56,9 @@ impl Settings {
     /// The surface's own settings, of the type that it has for them.
     pub fn options<O: DeserializeOwned>(&self) -> Result<O, String> {
         let read = serde_json::from_value(self.options.clone());
-        read.map_err(|error| format!("the settings are not right: {error}"))
+        read.map_err(|error| {
+            format!("the settings are not right: {error}", error = with_causes(&error))
+        })
     }
 }
 

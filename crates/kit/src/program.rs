@@ -1,5 +1,6 @@
 //! A connector as a program: says hello, is welcomed, does what it is ordered to, and ends with the line.
 
+use cloister_protocol::with_causes;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -58,7 +59,9 @@ pub fn run<H: Host>(
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let lived = match runtime {
         Ok(runtime) => runtime.block_on(live(program, make)),
-        Err(error) => Err(format!("no runtime could be made: {error}")),
+        Err(error) => {
+            Err(format!("no runtime could be made: {error}", error = with_causes(&error)))
+        }
     };
     match lived {
         Ok(()) => ExitCode::SUCCESS,
@@ -75,13 +78,16 @@ async fn live<H: Host>(
     make: impl FnOnce(Plane, &Path) -> Result<Arc<H>, String>,
 ) -> Result<(), String> {
     let door = UnixStream::connect(DOOR_PATH).await;
-    let door = door.map_err(|error| format!("the control plane can't be reached: {error}"))?;
+    let door = door.map_err(|error| {
+        format!("the control plane can't be reached: {error}", error = with_causes(&error))
+    })?;
     let (read, write) = door.into_split();
     let mut lines = FramedRead::new(read, LinesCodec::new_with_max_length(LONGEST_LINE));
     let mut writer = FramedWrite::new(write, LinesCodec::new());
     let welcome = greet(program, &mut lines, &mut writer).await?;
     let way_out = WayOut::open(Path::new(DOOR_PATH)).await;
-    let way_out = way_out.map_err(|error| format!("there is no way out: {error}"))?;
+    let way_out = way_out
+        .map_err(|error| format!("there is no way out: {error}", error = with_causes(&error)))?;
     let (frames, to_write) = mpsc::channel(MOST_ON_THE_WAY);
     logging::init(&welcome.settings.log, frames.clone())?;
     let tasks = TaskTracker::new();
@@ -113,8 +119,10 @@ async fn greet(
         hosts: program.hosts.iter().map(|host| (*host).to_owned()).collect(),
         customs: program.customs,
     });
-    let line = serde_json::to_string(&hello).map_err(|error| error.to_string())?;
-    writer.send(line).await.map_err(|error| format!("hello could not be said: {error}"))?;
+    let line = serde_json::to_string(&hello).map_err(|error| with_causes(&error))?;
+    writer.send(line).await.map_err(|error| {
+        format!("hello could not be said: {error}", error = with_causes(&error))
+    })?;
     let answer = tokio::time::timeout(WELCOMED_WITHIN, lines.next()).await;
     let answer = answer.map_err(|late| format!("the control plane did not answer: {late}"))?;
     match answer.map(|line| parse(&line)) {
@@ -131,8 +139,9 @@ async fn greet(
 }
 
 fn parse<E: std::fmt::Display>(line: &Result<String, E>) -> Result<PlaneFrame, String> {
-    let line = line.as_ref().map_err(|error| format!("the line broke: {error}"))?;
-    serde_json::from_str(line).map_err(|error| format!("a frame can't be read: {error}"))
+    let line = line.as_ref().map_err(|why| format!("the line broke: {why}"))?;
+    serde_json::from_str(line)
+        .map_err(|error| format!("a frame can't be read: {error}", error = with_causes(&error)))
 }
 
 /// Takes what the control plane says until it says stop or is gone.

@@ -75,7 +75,7 @@ fn the_same_attacks_succeed_when_the_person_allows_everything() {
 #[test]
 fn the_same_insiders_succeed_when_they_may_do_what_they_try() {
     let part = "admin/become,admin/let-in,admin/read,admin/rise,admin/home,admin/direct,\
-        operator/model,member/list-tasks,member/show-task,member/send-file,member/task-files,\
+        operator/model,operator/cut-off,member/list-tasks,member/show-task,member/send-file,member/task-files,\
         member/cancel-turn,member/cancel-agent";
     let (success, report) = redteam(&["--gullible", "--only", part]).unwrap();
     assert!(!success);

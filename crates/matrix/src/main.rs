@@ -11,7 +11,8 @@ use cloister_protocol::surface::Customs;
 const PROGRAM: Program = Program {
     surface: SURFACE,
     version: env!("CARGO_PKG_VERSION"),
-    hosts: &[],
+    // A homeserver says where it is at the name of its accounts.
+    hosts: &["*"],
     customs: Customs { command_sign: SIGN, room_per_chat: true, sees_readers: true },
 };
 

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use cloister_protocol::{TaskId, WorkspaceId};
+use cloister_protocol::{TaskId, UserId, WorkspaceId};
+
+/// As whom whoever runs the machine acts.
+const FIRST_USER: u32 = 1;
 
 /// Who does something. Made where they are recognised and handed down from there: there is no way from a text to
 /// an actor but to say what kind it is.
@@ -11,8 +14,8 @@ pub enum Actor {
     /// Whoever runs the machine, on its own socket.
     Operator,
     /// Somebody, by the name or the account that they are known by here, and with the role that they act in,
-    /// where that is known.
-    Person { name: String, role: Option<&'static str> },
+    /// where that is known. With their number they are recognised: whom it concerns is told of what they do.
+    Person { name: String, role: Option<&'static str>, user: Option<UserId> },
     /// What runs in a workspace, at a task or in its chat.
     Cell { workspace: WorkspaceId, task: Option<TaskId> },
     /// A connector by itself; what it does for somebody is theirs.
@@ -28,7 +31,21 @@ impl Actor {
     pub const CONTROL: Self = Self::System { part: "control" };
 
     pub fn person(name: impl ToString) -> Self {
-        Self::Person { name: name.to_string(), role: None }
+        Self::Person { name: name.to_string(), role: None, user: None }
+    }
+
+    /// Somebody whom we recognised.
+    pub fn recognised(user: UserId, name: impl ToString, role: Option<&'static str>) -> Self {
+        Self::Person { name: name.to_string(), role, user: Some(user) }
+    }
+
+    /// Who of the people here it is, if that is known. Whoever runs the machine acts as the first user.
+    pub(crate) fn user(&self) -> Option<UserId> {
+        match self {
+            Self::Operator => Some(UserId::from_number(FIRST_USER)),
+            Self::Person { user, .. } => *user,
+            Self::Cell { .. } | Self::Connector { .. } | Self::System { .. } => None,
+        }
     }
 
     /// Somebody of whom no more is known here than that they may.
@@ -42,6 +59,16 @@ impl Actor {
 
     pub fn connector(name: impl ToString) -> Self {
         Self::Connector { name: name.to_string() }
+    }
+
+    /// The name of a person.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Person { name, .. } => Some(name),
+            Self::Operator | Self::Cell { .. } | Self::Connector { .. } | Self::System { .. } => {
+                None
+            }
+        }
     }
 
     /// How people are told of them.

@@ -124,6 +124,21 @@ impl Approval {
 
 /// A question that people have answered with yes: what carries out what it was about takes this. It comes from the
 /// database and from nowhere else.
+///
+/// ```
+/// use cloister_store::approvals::{Allowed, Approval};
+/// fn seen(leave: &Allowed) -> &Approval { leave.approval() }
+/// ```
+///
+/// ```compile_fail
+/// use cloister_store::approvals::{Allowed, Approval};
+/// fn made(approval: Approval) -> Allowed { Allowed(approval) }
+/// ```
+///
+/// ```compile_fail
+/// use cloister_store::approvals::Allowed;
+/// fn copied(leave: &Allowed) -> Allowed { Clone::clone(leave) }
+/// ```
 #[derive(Debug)]
 pub struct Allowed(Approval);
 

@@ -41,6 +41,7 @@ use crate::readers::{Reader, Readers};
 use crate::secrets::Secrets;
 use crate::statement::{Owned, StatementStep};
 use crate::tasks::Tasks;
+use crate::telling::Tellers;
 pub(crate) use crate::tx::{Outlives, Tx};
 use crate::tx::{Then, WriteTx};
 use crate::users::Users;
@@ -82,6 +83,7 @@ pub struct Store {
     holds: Arc<Holds>,
     pub(crate) memory: Arc<AskedOften>,
     pub(crate) beside: Beside,
+    pub(crate) tellers: Tellers,
     pub clock: Clock,
 }
 
@@ -147,6 +149,7 @@ impl Store {
             writer,
             holds,
             memory: Arc::new(AskedOften::new(&changes)),
+            tellers: Tellers::default(),
             clock: Clock,
         };
         audit::adopt_unchained(&store).await?;
@@ -171,6 +174,7 @@ impl Store {
             writer,
             holds,
             memory: Arc::new(AskedOften::new(&changes)),
+            tellers: Tellers::default(),
             clock: Clock,
         })
     }
@@ -188,8 +192,8 @@ impl Store {
     /// A write transaction of several statements.
     #[track_caller]
     pub(crate) fn begin(&self) -> impl Future<Output = Result<WriteTx, StoreError>> + Send {
-        let begun = self.writer.begin();
-        async move { begun.await.tried("begin a transaction") }
+        let (begun, telling) = (self.writer.begin(), self.tellers.telling());
+        async move { Ok(begun.await.tried("begin a transaction")?.telling(telling)) }
     }
 
     /// A write transaction of one statement, which costs no more than the statement.

@@ -105,6 +105,28 @@ impl Row {
 }
 
 /// Effects that have passed the gate and are about to happen together, with what is recorded of them.
+///
+/// ```
+/// use cloister_policy::gate::Cleared;
+/// use cloister_store::{Store, audit::Entry, grants::Passing};
+/// async fn act(store: &Store, leave: Cleared, entry: Entry) {
+///     store.approvals().pass(Passing::of(leave, vec![entry])).await.ok();
+/// }
+/// ```
+///
+/// Without the leave there is none, and nothing is recorded as passed:
+///
+/// ```compile_fail
+/// use cloister_store::{Store, audit::Entry, grants::Passing};
+/// async fn act(store: &Store, entry: Entry) {
+///     store.approvals().pass(Passing { cleared: Vec::new(), entries: vec![entry] }).await.ok();
+/// }
+/// ```
+///
+/// ```compile_fail
+/// use cloister_store::grants::Passing;
+/// fn copied(passing: &Passing) -> Passing { Clone::clone(passing) }
+/// ```
 #[derive(Debug)]
 pub struct Passing {
     cleared: Vec<Cleared>,

@@ -6,6 +6,7 @@ use cloister_protocol::{Language, UserId};
 
 use crate::actor::Actor;
 use crate::audit;
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::users::Users;
 
@@ -21,6 +22,18 @@ impl ReadLanguage {
     pub fn best(self) -> Option<Language> {
         self.chosen.or(self.heard)
     }
+}
+
+/// What a person reads, if that is known.
+pub(crate) async fn best_of(tx: &mut Tx, user: UserId) -> Result<Option<Language>, StoreError> {
+    let row: Option<(Option<String>, Option<String>)> =
+        sqlx::query_as("SELECT language, language_heard FROM users WHERE id = ?")
+            .bind(user.number())
+            .fetch_optional(tx)
+            .await
+            .tried("find the language of a user")?;
+    let (chosen, heard) = row.unwrap_or_default();
+    Ok(ReadLanguage { chosen: parsed(chosen)?, heard: parsed(heard)? }.best())
 }
 
 impl Users {

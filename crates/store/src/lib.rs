@@ -66,6 +66,7 @@ pub mod showing;
 mod statement;
 pub mod stops;
 pub mod tasks;
+pub mod telling;
 pub mod tokens;
 mod trouble;
 mod trust;

@@ -167,7 +167,8 @@ impl Models {
             choosing.put(&mut tx, model).await?;
         }
         let entry = audit::Entry::new(actor, "model.choose", model.unwrap_or("default"))
-            .with(choosing.to_string());
+            .with(choosing.to_string())
+            .of_workspace(choosing.workspace);
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("choose a model")
     }

@@ -117,7 +117,7 @@ impl Clients {
         .fetch_one(&mut *tx)
         .await
         .tried("keep an invitation")?;
-        audit::record(&mut tx, now, Entry::new(actor, "client.invite", user)).await?;
+        audit::record(&mut tx, now, Entry::new(actor, "client.invite", user).of(user)).await?;
         tx.commit().await.tried("keep an invitation")?;
         Ok(number)
     }

@@ -289,29 +289,6 @@ impl Secrets {
         Ok(())
     }
 
-    /// Removes all secrets of an owner and the key they are sealed under: no copy of them opens again once
-    /// the master key is replaced.
-    pub async fn remove_all_secrets(
-        &self,
-        actor: &Actor,
-        owner: Owner,
-    ) -> Result<u64, SecretError> {
-        let mut tx = self.store.begin().await?;
-        let mut removed = 0;
-        for query in [
-            "DELETE FROM secrets WHERE owner = ?",
-            "DELETE FROM secret_names WHERE owner = ?",
-            "DELETE FROM data_keys WHERE owner = ?",
-        ] {
-            let done = sqlx::query(query).bind(owner.to_string()).execute(&mut *tx).await;
-            removed += done.tried("remove secrets")?.rows_affected();
-        }
-        let entry = audit::Entry::new(actor, "secret.remove_all", owner).in_chain(owner);
-        audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
-        tx.commit().await.tried("remove secrets")?;
-        Ok(removed)
-    }
-
     /// Forgets versions whose grace is over.
     pub async fn drop_expired_secrets(&self) -> Result<u64, StoreError> {
         let mut tx = self.store.begin_one().await?;

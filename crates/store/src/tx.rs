@@ -6,6 +6,7 @@ use sqlx::{Execute, Sqlite};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::statement::{Owned, StatementStep, executes_by_running};
+use crate::telling::Telling;
 
 /// What a commit that was answered outlives. What is not made for the disk survives any kill of a process, and a power
 /// cut from the next commit on that is.
@@ -54,17 +55,25 @@ pub(crate) struct WriteTx(Tx);
 #[derive(Debug)]
 pub(crate) struct Tx {
     orders: mpsc::Sender<Order>,
+    pub(crate) telling: Telling,
 }
 
 impl WriteTx {
     pub(crate) fn new(orders: mpsc::Sender<Order>) -> Self {
-        Self(Tx { orders })
+        Self(Tx { orders, telling: Telling::default() })
+    }
+
+    pub(crate) fn telling(mut self, telling: Telling) -> Self {
+        self.0.telling = telling;
+        self
     }
 
     /// Puts what was written on disk, together with what others wrote meanwhile.
     pub(crate) async fn commit(self) -> Result<(), sqlx::Error> {
         let (done, is_done) = oneshot::channel();
-        self.0.order(Order::Commit { done }, is_done).await
+        self.0.order(Order::Commit { done }, is_done).await?;
+        self.0.telling.pass_on();
+        Ok(())
     }
 
     /// Runs the last statement and commits: one trip to the database where it takes two else.
@@ -75,7 +84,9 @@ impl WriteTx {
         let statement = Owned::all(last);
         async move {
             let (done, is_done) = oneshot::channel();
-            self.0.order(Order::Last { statement: statement?, done }, is_done).await
+            self.0.order(Order::Last { statement: statement?, done }, is_done).await?;
+            self.0.telling.pass_on();
+            Ok(())
         }
     }
 

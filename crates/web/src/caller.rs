@@ -20,7 +20,7 @@ pub(crate) enum Caller {
 /// Somebody who was recognised, as who acts: by their name, with the highest role that they hold anywhere.
 pub(crate) fn acting(name: &UserName, person: &Person) -> Actor {
     let role = person.roles.iter().map(|held| held.role).max();
-    Actor::Person { name: name.to_string(), role: role.map(cloister_policy::engine::Role::as_str) }
+    Actor::recognised(person.user, name, role.map(cloister_policy::engine::Role::as_str))
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Caller {

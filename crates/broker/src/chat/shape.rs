@@ -133,8 +133,8 @@ pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a [u8], what: &str) -> Result
     serde_json::from_slice(json).map_err(|error| unreadable(what, &error))
 }
 
-fn unreadable(what: &str, error: &dyn std::fmt::Display) -> Refusal {
-    Refusal::bad_request(shorten(&format!("{what} can't be read: {error}"), 300))
+fn unreadable(what: &str, why: &dyn std::fmt::Display) -> Refusal {
+    Refusal::bad_request(shorten(&format!("{what} can't be read: {why}"), 300))
         .fix("Send a chat request as the OpenAI wire format describes it.")
 }
 

@@ -277,7 +277,7 @@ async fn read_body(body: Body, options: &DoorOptions) -> Result<Bytes, Refusal> 
                 .fix("Send fewer or smaller images, or a shorter history."))
         }
         Ok(Err(error)) => Err(Refusal::bad_request(shorten(
-            &format!("the request could not be read: {error}"),
+            &format!("the request could not be read: {error}", error = with_causes(&error)),
             200,
         ))),
         Err(_elapsed) => {

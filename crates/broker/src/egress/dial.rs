@@ -177,8 +177,8 @@ impl Dialer {
         if let Some(connector) = self.tls.get() {
             return Ok(connector.clone());
         }
-        let roots = self.network.roots().map_err(|error| error.to_string())?;
-        let connector = tls::connector(roots).map_err(|error| error.to_string())?;
+        let roots = self.network.roots().map_err(|error| with_causes(&error))?;
+        let connector = tls::connector(roots).map_err(|error| with_causes(&error))?;
         Ok(self.tls.get_or_init(|| connector).clone())
     }
 }

@@ -194,7 +194,11 @@ impl Address {
         let said: Authority =
             authority.parse().map_err(|error| headers::bad_authority(authority, &error))?;
         let url = Url::parse(text).map_err(|error| {
-            Denied::new("bad_host", authority, format!("the address can't be read: {error}"))
+            Denied::new(
+                "bad_host",
+                authority,
+                format!("the address can't be read: {error}", error = with_causes(&error)),
+            )
         })?;
         let port = said.port.unwrap_or(scheme.default_port());
         let same = url.host_str() == Some(said.host.as_str())
@@ -213,7 +217,8 @@ impl Address {
             return Self::parse(location);
         }
         let url = self.url.join(location).map_err(|error| {
-            let reason = format!("it redirects to what is no address: {error}");
+            let reason =
+                format!("it redirects to what is no address: {error}", error = with_causes(&error));
             Denied::new("bad_host", &self.to.authority(), reason)
         })?;
         // Also `//other.example/path` is read strictly, now that it is whole.

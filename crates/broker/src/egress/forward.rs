@@ -245,7 +245,10 @@ fn no_answer(to: &Destination) -> Stopped {
 /// The head of a request that the broker makes itself.
 pub(super) fn own_get(path_and_query: &str, headers: HeaderMap) -> Result<Parts, Failure> {
     let uri: Uri = path_and_query.parse().map_err(|error| {
-        Failure::bad_gateway(format!("the address can't be asked for: {error}"))
+        Failure::bad_gateway(format!(
+            "the address can't be asked for: {error}",
+            error = with_causes(&error)
+        ))
     })?;
     let mut request = axum::http::Request::new(());
     *request.uri_mut() = uri;

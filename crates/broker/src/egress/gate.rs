@@ -212,7 +212,10 @@ impl Gate {
                 error = with_causes(&error),
                 "content from outside was not handed over"
             );
-            Failure::bad_gateway(format!("the answer is not handed over: {error}"))
+            Failure::bad_gateway(format!(
+                "the answer is not handed over: {error}",
+                error = with_causes(&error)
+            ))
         })
     }
 

@@ -1,5 +1,6 @@
 //! What may be sent, as it is sent: there is none without a clearance, and each is sent from one.
 
+use cloister_protocol::with_causes;
 use std::net::IpAddr;
 
 use axum::body::Body;
@@ -37,8 +38,12 @@ impl Ready {
     ) -> Result<Self, Failure> {
         let (request, addresses) = clearance.into_parts();
         let host = request.to().authority();
-        let method = Method::from_bytes(request.method().as_str().as_bytes())
-            .map_err(|error| Failure::bad_gateway(format!("{host} can't be asked: {error}")))?;
+        let method = Method::from_bytes(request.method().as_str().as_bytes()).map_err(|error| {
+            Failure::bad_gateway(format!(
+                "{host} can't be asked: {error}",
+                error = with_causes(&error)
+            ))
+        })?;
         Ok(Self {
             uri: spelled(request.to(), fields.query.as_deref())?,
             to: request.to().clone(),

@@ -204,7 +204,10 @@ impl Outlet {
 fn fields_of(request: &Outgoing) -> Result<Fields, Failure> {
     let host = request.to().authority();
     let bad = |error: &dyn std::error::Error| {
-        Failure::bad_gateway(format!("{host} can't be asked like this: {error}"))
+        Failure::bad_gateway(format!(
+            "{host} can't be asked like this: {error}",
+            error = with_causes(&error)
+        ))
     };
     let mut headers = HeaderMap::new();
     headers.insert(header::HOST, HeaderValue::from_str(&host).map_err(|error| bad(&error))?);
@@ -220,7 +223,8 @@ fn fields_of(request: &Outgoing) -> Result<Fields, Failure> {
 pub(super) fn spelled(to: &Destination, query: Option<&str>) -> Result<Uri, Failure> {
     let query = query.map(|query| format!("?{query}")).unwrap_or_default();
     format!("{}{query}", to.path).parse().map_err(|error| {
-        Failure::bad_gateway(format!("{} can't be asked for this: {error}", to.authority()))
+        let (authority, why) = (to.authority(), with_causes(&error));
+        Failure::bad_gateway(format!("{authority} can't be asked for this: {why}"))
     })
 }
 

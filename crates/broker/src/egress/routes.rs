@@ -1,5 +1,6 @@
 //! What the agent asks of egress at its door.
 
+use cloister_protocol::with_causes;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -66,7 +67,10 @@ async fn refusals(State(outlet): State<Arc<Outlet>>, Query(query): Query<After>)
 
 fn read<T: DeserializeOwned>(body: &[u8], example: &str) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|error| {
-        Refusal::bad_request(shorten(&format!("the request can't be read: {error}"), 200))
-            .fix(format!("Send {example}."))
+        Refusal::bad_request(shorten(
+            &format!("the request can't be read: {error}", error = with_causes(&error)),
+            200,
+        ))
+        .fix(format!("Send {example}."))
     })
 }

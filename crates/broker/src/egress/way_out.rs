@@ -1,6 +1,7 @@
 //! How connectors reach their platforms. Which hosts those are is control's to say; here is seen to it that a host
 //! on the internet is there, and not on this machine or beside it.
 
+use cloister_protocol::with_causes;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -38,7 +39,10 @@ impl ConnectorsWayOut {
             Ok(address) => vec![address],
             Err(_) => {
                 let name: Host = host.parse().map_err(|error| {
-                    io::Error::new(io::ErrorKind::InvalidInput, format!("{host}: {error}"))
+                    io::Error::new(
+                        io::ErrorKind::InvalidInput,
+                        format!("{host}: {error}", error = with_causes(&error)),
+                    )
                 })?;
                 let asked = timeout(FOUND_WITHIN, self.network.resolve(&name)).await;
                 asked.map_err(|_late| late(host))??

@@ -7,6 +7,7 @@ mod s3;
 mod signature;
 mod webhook;
 
+use cloister_protocol::with_causes;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,10 +97,11 @@ impl SecretKey {
             Self::Said(key) => Ok(key.clone()),
             Self::Kept { books, name } => {
                 let opened = books.open_secret(Owner::Platform, name).await;
-                let opened = opened.map_err(|error| error.to_string())?;
+                let opened = opened.map_err(|error| with_causes(&error))?;
                 let text = std::str::from_utf8(opened.value.expose());
-                text.map(str::to_owned)
-                    .map_err(|error| format!("the secret {name} is no text: {error}"))
+                text.map(str::to_owned).map_err(|error| {
+                    format!("the secret {name} is no text: {error}", error = with_causes(&error))
+                })
             }
         }
     }

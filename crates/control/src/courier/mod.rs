@@ -257,7 +257,8 @@ impl Courier {
             sent: AtomicU64::new(0),
             in_vain: Mutex::default(),
         };
-        let handle = self.workers.spawn(worker.run());
+        let handle =
+            self.workers.spawn(self.control.inner.crew.counted("conversation", worker.run()));
         self.busy.insert(handle.id(), conversation);
         self.desks.insert(conversation, desk);
     }

@@ -24,6 +24,7 @@ use crate::error::Fault;
 use crate::files::{FileError, RelPath};
 use crate::gates::{GateError, GateRefusal, Gates};
 use crate::layout::document_of;
+use crate::people::AllowedLink;
 
 /// The longest text of one such file.
 pub(super) const MAX_TEXT_BYTES: usize = 64 << 10;
@@ -204,13 +205,14 @@ impl Gates {
     /// Writes what was allowed, unless the file is no longer what people saw. Done before, it does
     /// nothing more.
     pub(super) async fn apply_proposal(&self, allowed: Allowed) -> Result<(), GateError> {
-        let approval = allowed.approval();
-        if approval.applied_at.is_some() {
+        if allowed.approval().applied_at.is_some() {
             return Ok(());
         }
-        if let Some(linked) = self.control.people().link_if_allowed(&allowed).await {
-            return Ok(linked?);
-        }
+        let allowed = match self.control.people().link_if_allowed(allowed).await {
+            AllowedLink::Done(linked) => return Ok(linked?),
+            AllowedLink::Other(allowed) => allowed,
+        };
+        let approval = allowed.approval();
         let unreadable = GateRefusal::ProposalUnreadable;
         let Some(json) = &approval.proposal else { return Err(unreadable.into()) };
         let kept: Kept = serde_json::from_str(json).map_err(|_error| unreadable)?;
@@ -224,7 +226,7 @@ impl Gates {
         }
         let (workspace, id) = (approval.workspace, approval.id);
         if !done {
-            self.write_kept(workspace, kept, WrittenBy::People(Box::new(allowed))).await?;
+            self.write_kept(workspace, kept, WrittenBy::People(allowed)).await?;
         }
         Ok(self.control.store().approvals().proposal_applied(id).await?)
     }

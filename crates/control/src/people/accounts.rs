@@ -34,7 +34,7 @@ impl Accounts {
 
     /// A person as who acts, by their name.
     pub(crate) async fn acting(&self, user: UserId) -> Result<Actor, Fault> {
-        Ok(Actor::person(self.by_id(user).await?.name))
+        Ok(Actor::recognised(user, self.by_id(user).await?.name, None))
     }
 
     /// Makes a person, their workspace and its first chat.

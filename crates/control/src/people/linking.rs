@@ -6,7 +6,7 @@ use cloister_protocol::{Answer, ApprovalId, UserId};
 use cloister_store::Actor;
 use cloister_store::approvals::{Allowed, Approval, ApprovalKind, NewApproval};
 use cloister_store::identities::Account;
-use cloister_store::users::{AccountKind, User};
+use cloister_store::users::User;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -29,6 +29,14 @@ pub enum Linking {
     Linked(Account),
     /// The person is asked, and it is done when they allow it.
     Asked(ApprovalId),
+}
+
+/// What became of what a person has allowed.
+#[derive(Debug)]
+pub(crate) enum AllowedLink {
+    Done(Result<(), PeopleError>),
+    /// It was about something else: the leave is given back.
+    Other(Box<Allowed>),
 }
 
 /// An account that is linked when its person allows it, as it is stored. No proposal of a cell has these fields.
@@ -94,14 +102,15 @@ impl People {
         Ok(asked.approval.id)
     }
 
-    /// Links what a person has allowed. None: that question was about something else.
-    pub(crate) async fn link_if_allowed(
-        &self,
-        allowed: &Allowed,
-    ) -> Option<Result<(), PeopleError>> {
-        let approval = allowed.approval();
-        let to_link: ToLink = serde_json::from_str(approval.proposal.as_deref()?).ok()?;
-        Some(self.link_allowed(approval, to_link).await)
+    /// Links what a person has allowed, if that question was about an account.
+    pub(crate) async fn link_if_allowed(&self, allowed: Allowed) -> AllowedLink {
+        let proposal = allowed.approval().proposal.as_deref();
+        match proposal.and_then(|json| serde_json::from_str::<ToLink>(json).ok()) {
+            Some(to_link) => {
+                AllowedLink::Done(self.link_allowed(allowed.approval(), to_link).await)
+            }
+            None => AllowedLink::Other(Box::new(allowed)),
+        }
     }
 
     async fn link_allowed(&self, approval: &Approval, to_link: ToLink) -> Result<(), PeopleError> {
@@ -148,25 +157,6 @@ impl People {
             user.name
         );
         let key = format!("identity-{}-{}", self.control.store().clock.now_ms(), hex_digest(what));
-        self.control.notices().tell_once(user.workspace, chat, &key, text).await
-    }
-
-    /// Tells a person that somebody else took something of theirs away.
-    pub async fn tell_of_loss(
-        &self,
-        by: &Linker<'_>,
-        user: &User,
-        what: &str,
-    ) -> Result<(), Fault> {
-        if by.user == user.id || user.kind == AccountKind::Community {
-            return Ok(());
-        }
-        let chat = self.control.store().users().last_chat(user.workspace).await?;
-        let text = format!(
-            "{} {what}. If you did not want this, tell whoever runs this.",
-            by.actor.shown()
-        );
-        let key = format!("loss-{}-{}", self.control.store().clock.now_ms(), hex_digest(what));
         self.control.notices().tell_once(user.workspace, chat, &key, text).await
     }
 }

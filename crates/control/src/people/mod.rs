@@ -16,6 +16,7 @@ mod readers;
 mod roles;
 mod route;
 mod sessions;
+mod telling;
 
 use cloister_policy::engine::{
     Assignment, ChatCall, Outcome, Ownership, Person, Place, Request, WorkspaceCall,
@@ -32,12 +33,14 @@ pub(crate) use access::Access;
 pub use access::AccessChanges;
 pub use accounts::Accounts;
 pub use error::{PeopleError, PeopleRefusal};
+pub(crate) use linking::AllowedLink;
 pub use linking::{Linker, Linking};
 pub(crate) use naming::Named;
 pub(crate) use pairing::Pairings;
 pub use roles::Giver;
 pub use route::{Heard, Route, Routed};
 pub use sessions::Sessions;
+pub(crate) use telling::ToOwners;
 
 /// The longest name of a surface, of an account there, and what of a display name is kept.
 const MAX_SURFACE_CHARS: usize = 32;

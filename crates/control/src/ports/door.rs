@@ -91,6 +91,23 @@ impl Outward {
 }
 
 /// Leave to send exactly this, once.
+///
+/// ```
+/// use cloister_control::ports::Clearance;
+/// use cloister_policy::gate::Cleared;
+/// fn leave(cleared: Cleared) -> Option<Clearance> { Clearance::of(cleared, None) }
+/// ```
+///
+/// ```compile_fail
+/// use cloister_control::ports::Clearance;
+/// use cloister_policy::outgoing::Outgoing;
+/// fn made(request: Box<Outgoing>) -> Clearance { Clearance { request, addresses: None } }
+/// ```
+///
+/// ```compile_fail
+/// use cloister_control::ports::Clearance;
+/// fn copied(leave: &Clearance) -> Clearance { Clone::clone(leave) }
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct Clearance {
     request: Box<Outgoing>,

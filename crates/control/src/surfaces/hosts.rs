@@ -1,5 +1,5 @@
 //! Which hosts a connector may reach: the servers of its accounts, its platform's own, and, while an operator adds
-//! an account, what that account's server refers to.
+//! an account and where its program declares that, what that account's server refers to.
 
 use cloister_protocol::admin::AddConnector;
 use cloister_store::connectors::Connector;
@@ -7,8 +7,11 @@ use cloister_store::connectors::Connector;
 use crate::ports::Whereabouts;
 
 const HTTPS: u16 = 443;
-/// Where a homeserver may answer besides.
-const ADDING: [u16; 2] = [HTTPS, 8448];
+/// Where a server answers that another one refers to.
+const REFERRED_PORTS: [u16; 2] = [HTTPS, 8448];
+/// What a program declares on whose platform the server of an account says where it is: with nothing but a name, that
+/// may be anywhere.
+const REFERRED: &str = "*";
 
 /// Host and port that a text names: an address, or a server's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +78,8 @@ pub(super) fn reachable(
         return Some(Whereabouts::Anywhere);
     }
     let is_own = declared.iter().any(|declared| is_declared(declared, &wanted.host, port));
-    let referred_to = adding.is_some() && ADDING.contains(&port);
+    let refers = declared.iter().any(|declared| declared == REFERRED);
+    let referred_to = refers && adding.is_some() && REFERRED_PORTS.contains(&port);
     (is_own || referred_to).then_some(Whereabouts::Public)
 }
 

@@ -64,10 +64,23 @@ fn what_the_program_declares_is_reached_on_the_internet_alone() {
 #[test]
 fn more_is_reached_only_while_an_operator_adds_an_account() {
     let new = adding("example.org", "@cloister:chat.example.org");
-    let at = |host, port| reachable((host, port), &[], Some(&new), &[]);
+    let declared = ["*".to_owned()];
+    let at = |host, port| reachable((host, port), &[], Some(&new), &declared);
     assert_eq!(at("example.org", 443), Some(Whereabouts::Anywhere));
     assert_eq!(at("chat.example.org", 443), Some(Whereabouts::Anywhere));
     assert_eq!(at("matrix.elsewhere.example", 8448), Some(Whereabouts::Public));
     assert_eq!(at("matrix.elsewhere.example", 22), None);
-    assert_eq!(reachable(("matrix.elsewhere.example", 443), &[], None, &[]), None);
+    assert_eq!(reachable(("matrix.elsewhere.example", 443), &[], None, &declared), None);
+}
+
+/// E53: while an account was added, a connector of any platform reached any public host.
+#[test]
+fn a_platform_whose_servers_refer_to_none_reaches_no_other_while_adding() {
+    let new = adding("", "@bot");
+    let declared = ["api.telegram.org".to_owned(), "*.discord.gg".to_owned()];
+    let at = |host, port| reachable((host, port), &[], Some(&new), &declared);
+    assert_eq!(at("api.telegram.org", 443), Some(Whereabouts::Public));
+    for (host, port) in [("evil.example", 443), ("evil.example", 8448), ("*", 443)] {
+        assert_eq!(at(host, port), None, "{host}:{port}");
+    }
 }

@@ -11,7 +11,7 @@ use cloister_protocol::surface::{
     AnyCall, AnyOrder, ConnectorFrame, FrameAnswer, Hello, LONGEST_LINE, LogLevel, LogLine, News,
     PlaneFrame, Settings, VERSION, Welcomed,
 };
-use cloister_protocol::{ErrorBody, ErrorCode};
+use cloister_protocol::{ErrorBody, ErrorCode, with_causes};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
 use tokio::net::UnixStream;
@@ -161,7 +161,9 @@ fn hello(first: Value, surface: &str) -> Result<Hello, String> {
     let hello = match serde_json::from_value(first) {
         Ok(ConnectorFrame::Hello(hello)) => hello,
         Ok(_) => return Err("a connector says hello first".to_owned()),
-        Err(error) => return Err(format!("the hello can't be read: {error}")),
+        Err(error) => {
+            return Err(format!("the hello can't be read: {error}", error = with_causes(&error)));
+        }
     };
     if hello.version != VERSION {
         let theirs = hello.version;
@@ -210,12 +212,15 @@ async fn listen(lines: &mut Lines, line: &Arc<ConnectorLine>, desk: &Arc<Surface
     while let Some(said) = lines.next().await {
         let read_as_frame = |said: String| {
             let units = u32::try_from(said.len() >> 10).unwrap_or(u32::MAX).saturating_add(1);
-            let frame: Value = serde_json::from_str(&said).map_err(|error| error.to_string())?;
+            let frame: Value = serde_json::from_str(&said).map_err(|error| with_causes(&error))?;
             Ok((frame, units))
         };
-        let (frame, units) = match said.map_err(|error| error.to_string()).and_then(read_as_frame) {
+        let (frame, units) = match said.map_err(|error| with_causes(&error)).and_then(read_as_frame)
+        {
             Ok(frame) => frame,
-            Err(error) => return format!("it said what is no frame: {error}"),
+            Err(why) => {
+                return format!("it said what is no frame: {why}");
+            }
         };
         match read(frame) {
             FromConnector::Call(id, call) => {
@@ -256,7 +261,10 @@ fn read(mut frame: Value) -> FromConnector {
         let id = frame.get("id").and_then(Value::as_u64).unwrap_or_default();
         let call = frame.get_mut("call").map(Value::take).unwrap_or_default();
         let call = serde_json::from_value(call).map(Box::new).map_err(|error| {
-            refusal(ErrorCode::BadRequest, &format!("the call can't be read: {error}"))
+            refusal(
+                ErrorCode::BadRequest,
+                &format!("the call can't be read: {error}", error = with_causes(&error)),
+            )
         });
         return FromConnector::Call(id, call);
     }
@@ -295,8 +303,11 @@ async fn write_all(
 }
 
 async fn send(writer: &mut FrameWriter, frame: &PlaneFrame) -> Result<(), String> {
-    let line = serde_json::to_string(frame).map_err(|error| error.to_string())?;
-    writer.send(line).await.map_err(|error| format!("it can't be told anything: {error}"))
+    let line = serde_json::to_string(frame).map_err(|error| with_causes(&error))?;
+    writer
+        .send(line)
+        .await
+        .map_err(|error| format!("it can't be told anything: {error}", error = with_causes(&error)))
 }
 
 pub(super) fn refusal(code: ErrorCode, message: &str) -> ErrorBody {

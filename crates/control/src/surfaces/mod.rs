@@ -17,7 +17,6 @@ mod remote;
 pub(crate) mod words;
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cloister_protocol::admin::{ConnectorState, ReconcileReport};
@@ -172,11 +171,6 @@ impl Surfaces {
 
     pub fn health_of(&self, connector: ConnectorId) -> Option<Health> {
         self.control.inner.surfaces.health().get(&connector).cloned()
-    }
-
-    /// Lets something go on beside everything else, until the control plane stops; dropped then, wherever it is.
-    pub fn work_beside(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
-        self.control.inner.crew.go_until_stop(name, work);
     }
 
     /// Stops when the control plane does.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use cloister_kit::{Backoff, STATE_PATH};
 use cloister_protocol::admin::ConnectorState;
 use cloister_protocol::surface::AnyOrder;
-use cloister_protocol::{ErrorBody, ErrorCode};
+use cloister_protocol::{ErrorBody, ErrorCode, with_causes};
 use cloister_store::Actor;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -315,11 +315,14 @@ impl ConnectorProgram {
             let door = layout.sandbox_run(&run)?.join("door.sock");
             Ok::<_, std::io::Error>((state, door))
         });
-        let prepared = prepared.await.map_err(|error| error.to_string())?;
-        let (state, door) =
-            prepared.map_err(|error| format!("its place can't be made: {error}"))?;
+        let prepared = prepared.await.map_err(|error| with_causes(&error))?;
+        let (state, door) = prepared.map_err(|error| {
+            format!("its place can't be made: {error}", error = with_causes(&error))
+        })?;
         let listener = UnixListener::bind(&door);
-        let listener = listener.map_err(|error| format!("its socket can't be made: {error}"))?;
+        let listener = listener.map_err(|error| {
+            format!("its socket can't be made: {error}", error = with_causes(&error))
+        })?;
         let spec = SandboxSpec {
             name,
             inhabitant: Inhabitant::Connector(self.of.program.clone()),
@@ -334,7 +337,7 @@ impl ConnectorProgram {
             limits: limits(),
         };
         let sandbox =
-            self.control.cells().launch_sandbox(spec).await.map_err(|error| error.to_string())?;
+            self.control.cells().launch_sandbox(spec).await.map_err(|error| with_causes(&error))?;
         Ok((sandbox, listener))
     }
 }

@@ -10,7 +10,7 @@ use cloister_protocol::surface::{
     Add, AnyOrder, ConnectorId, Deliver, Draft, Edit, Facts, Manners, Measured, Order, Post,
     Posting as Said, Reconcile, Remove, Reset, SendError, Stop, StreamingBy, Typing, WebhookAnswer,
 };
-use cloister_protocol::{ErrorBody, ErrorCode};
+use cloister_protocol::{ErrorBody, ErrorCode, with_causes};
 use cloister_store::Actor;
 use cloister_store::conversations::Conversation;
 use futures_util::future::BoxFuture;
@@ -60,7 +60,10 @@ async fn in_time<O: Order>(
     let answer = tokio::time::timeout(within, answer).await;
     let answer = answer.map_err(|_elapsed| late())??;
     serde_json::from_value(answer).map_err(|error| {
-        body(ErrorCode::Internal, format!("the connector's answer can't be read: {error}"))
+        body(
+            ErrorCode::Internal,
+            format!("the connector's answer can't be read: {error}", error = with_causes(&error)),
+        )
     })
 }
 

@@ -70,6 +70,30 @@ impl Pass {
 
 /// An effect that has passed the gate. There is no other way to one than to be judged, and no second one of it:
 /// whatever acts takes it, and does what it says.
+///
+/// ```
+/// use cloister_policy::gate::{Cleared, Effect};
+/// fn act(leave: Cleared) -> Effect { leave.into_effect() }
+/// ```
+///
+/// Nobody else makes one:
+///
+/// ```compile_fail
+/// use cloister_policy::gate::{Cleared, Effect, PassedBy};
+/// fn made(effect: Effect) -> Cleared { Cleared { effect, by: PassedBy::Policy } }
+/// ```
+///
+/// It is not copied, and not used twice:
+///
+/// ```compile_fail
+/// use cloister_policy::gate::Cleared;
+/// fn copied(leave: &Cleared) -> Cleared { Clone::clone(leave) }
+/// ```
+///
+/// ```compile_fail
+/// use cloister_policy::gate::{Cleared, Effect};
+/// fn twice(leave: Cleared) -> (Effect, Effect) { (leave.into_effect(), leave.into_effect()) }
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cleared {
     effect: Effect,

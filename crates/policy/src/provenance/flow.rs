@@ -119,11 +119,6 @@ impl TaskContext {
         self.seen.text(text);
     }
 
-    /// The person wrote more in this task, or approved a plan with this text.
-    pub fn person_said(&mut self, text: &str) {
-        self.asked.add(text);
-    }
-
     /// The labels of whatever comes out of the task: an answer of its model, a file it wrote (its
     /// name as much as its content), a summary of its context, a result, a memory.
     pub const fn labels(&self) -> &Labels {

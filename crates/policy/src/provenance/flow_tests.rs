@@ -268,16 +268,6 @@ fn labels_survive_every_way_of_passing_content_on() {
 }
 
 #[test]
-fn what_the_person_adds_counts_from_then_on() {
-    let mut task = after("read https://a.test/x", "https://a.test/x", "");
-    let send = Try::Send(&["carol@example.com"]);
-    assert_ne!(flows(&task, &send), Flow::Run);
-    task.person_said("Plan: 1. mail the table to carol@example.com");
-    assert_eq!(flows(&task, &send), Flow::Run);
-    assert_ne!(flows(&task, &Try::Read("https://b.test/")), Flow::Run);
-}
-
-#[test]
 fn a_reason_names_the_source_and_the_argument() {
     let task = after("read https://a.test/x", "https://a.test/x", "");
     let Flow::Ask { sources, reason } = flows(&task, &Try::Read("https://evil.test/")) else {

@@ -68,7 +68,8 @@ impl World {
     }
 
     async fn verify_with_witness(&self) -> Report {
-        let what = Verification::of(&self.audit_dir()).with_witness(&self.witness_path());
+        let witness = Some(self.witness_path());
+        let what = Verification { witness, ..Verification::of(&self.audit_dir()) };
         self.store.audit().verify_audit(&what).await.unwrap()
     }
 

@@ -39,6 +39,7 @@ pub use verify::{Verification, verify_files};
 use crate::actor::Actor;
 use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt, not_found};
+use crate::telling;
 use crate::tx::WriteTx;
 use record::{Record, Salt, Tip};
 pub(crate) use rows::{SqliteQuery, write_entry};
@@ -55,6 +56,8 @@ enum WhichChain {
 #[derive(Clone, Debug)]
 pub struct Entry {
     place: WhichChain,
+    /// Who it is, if they were recognised, and their name; whoever runs the machine has none.
+    by: Option<(UserId, Option<String>)>,
     pub actor: String,
     pub action: &'static str,
     pub subject: String,
@@ -64,12 +67,18 @@ pub struct Entry {
 impl Entry {
     /// An entry of the platform's chain, unless it is said to be `of` a user.
     pub fn new(actor: &Actor, action: &'static str, subject: impl ToString) -> Self {
-        Self::named(actor.to_string(), action, subject)
+        let by = actor.user().map(|user| (user, actor.name().map(str::to_owned)));
+        Self { by, ..Self::named(actor.to_string(), action, subject) }
+    }
+
+    pub(crate) const fn by(&self) -> Option<&(UserId, Option<String>)> {
+        self.by.as_ref()
     }
 
     fn named(actor: String, action: &'static str, subject: impl ToString) -> Self {
         Self {
             place: WhichChain::Of(Owner::Platform),
+            by: None,
             actor,
             action,
             subject: subject.to_string(),
@@ -129,6 +138,7 @@ pub(crate) async fn record(tx: &mut Tx, at: i64, entry: Entry) -> Result<(), Sto
 /// The same, and commits.
 pub(crate) async fn record_last(mut tx: WriteTx, at: i64, entry: Entry) -> Result<(), StoreError> {
     let (chain, tip) = chain_and_tip(&mut tx, entry.place).await?;
+    telling::tell(&mut tx, (chain, tip.seq + 1), &entry, at).await?;
     let record = Record::next(chain, &tip, at, entry, salts()?);
     let writing = rows::bind(sqlx::query(write_entry!()), chain, &record);
     tx.commit_after(writing).await.tried("write an audit entry")
@@ -165,6 +175,7 @@ pub(crate) fn next_entry(
 
 async fn append(tx: &mut Tx, at: i64, entry: Entry) -> Result<Tip, StoreError> {
     let (chain, tip) = chain_and_tip(&mut *tx, entry.place).await?;
+    telling::tell(&mut *tx, (chain, tip.seq + 1), &entry, at).await?;
     let record = Record::next(chain, &tip, at, entry, salts()?);
     let writing = rows::bind(sqlx::query(write_entry!()), chain, &record);
     writing.execute(&mut *tx).await.tried("write an audit entry")?;

@@ -53,7 +53,8 @@ impl AuditLog {
     }
 
     /// Entries of one chain, newest first, before the given number if one is given.
-    pub async fn audit_of(
+    #[cfg(test)]
+    pub(crate) async fn audit_of(
         &self,
         chain: Owner,
         before: Option<u64>,

@@ -35,11 +35,6 @@ impl Verification {
     pub fn of(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), witness: None, clock_tolerance_ms: 60_000 }
     }
-
-    pub fn with_witness(mut self, witness: &Path) -> Self {
-        self.witness = Some(witness.to_owned());
-        self
-    }
 }
 
 impl AuditLog {

@@ -148,11 +148,6 @@ impl Secrets {
         Ok(RotationDone { from, to: to_id, data_keys })
     }
 
-    /// Whether a replacement of the master key was begun and not finished: it goes on when it is asked for again.
-    pub async fn master_rotation_is_open(&self) -> Result<bool, StoreError> {
-        Ok(self.masters().await?.incoming.is_some())
-    }
-
     pub(super) async fn reseal_batch(
         &self,
         keys: &Keyring,

@@ -84,6 +84,58 @@ fn offences(name: &str, text: &str) -> Vec<String> {
     found
 }
 
+/// Where an error that is made into a text goes on as one: what logs that later has no causes left to write.
+const FLATTENING: &[&str] = &["control/", "kit/", "broker/"];
+
+/// Errors that become texts without their causes.
+fn flattened(name: &str, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, bind) in text.match_indices("_err(|") {
+        let rest = text.get(at + bind.len()..).unwrap_or_default();
+        let error = word(rest);
+        let said = rest.get(error.len()..).unwrap_or_default().trim_start_matches(['|', ' ', '\n']);
+        if said.starts_with(&format!("{error}.to_string()")) {
+            found.push(format!("{name}:{}: {error}.to_string()", line_of(text, at)));
+        }
+    }
+    for (at, call) in text.match_indices("format!(") {
+        let said = bracketed(text, at + call.len());
+        for error in ["error", "err"] {
+            let is_whole = [format!("{error} = with_causes("), format!("{error} = {error}.chain(")];
+            let form =
+                alone(said, error).filter(|_| !is_whole.iter().any(|whole| said.contains(whole)));
+            found.extend(form.map(|form| format!("{name}:{}: {form}", line_of(text, at))));
+        }
+    }
+    found
+}
+
+#[test]
+fn an_error_becomes_a_text_with_its_causes() {
+    let files = product();
+    let ours =
+        files.iter().filter(|(name, _)| FLATTENING.iter().any(|part| name.starts_with(part)));
+    let found: Vec<String> = ours.flat_map(|(name, text)| flattened(name, text)).collect();
+    let count = found.len();
+    assert!(
+        found.is_empty(),
+        "{count} places make a text of an error without its causes (write `with_causes(&error)`; what is a text \
+         already is no `error`):\n{}",
+        found.join("\n")
+    );
+    for lost in
+        ["x.map_err(|late| late.to_string())?", "Err(error) => format!(\"it failed: {error}\"),"]
+    {
+        assert_eq!(flattened("it.rs", lost).len(), 1, "{lost}");
+    }
+    for whole in [
+        "x.map_err(|late| with_causes(&late))?",
+        "Err(error) => format!(\"it failed: {error}\", error = with_causes(&error)),",
+    ] {
+        assert_eq!(flattened("it.rs", whole), Vec::<String>::new(), "{whole}");
+    }
+}
+
 #[test]
 fn an_error_is_logged_with_its_causes() {
     let files = product();

@@ -9,7 +9,6 @@ use cloister_protocol::admin::{GrantDetail, GrantView};
 
 use super::Admin;
 use super::authorise::Asker;
-use super::pairing::linker;
 use super::route::{About, Route};
 use crate::reply::{Answer, Failure, Path, json};
 
@@ -51,8 +50,6 @@ async fn revoke(
     let user = super::user(&admin, &name).await?;
     let id = number(&grant)?;
     asker.noted(admin.control.gates().revoke_grant(asker.user(), user.workspace, id).await).await?;
-    let what = format!("took back what you had allowed for good (G{id})");
-    admin.control.people().tell_of_loss(&linker(&asker, &user), &user, &what).await?;
     json(HashMap::from([("revoked", id)]))
 }
 

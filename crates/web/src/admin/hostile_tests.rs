@@ -5,7 +5,9 @@ use axum::Extension;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use cloister_control::Actor;
+use cloister_protocol::link::Cause;
 use cloister_protocol::{Answer, ApprovalId, ChatId, Level};
+use cloister_store::inbox::{Inbound, Meant};
 use cloister_store::tokens::TokenKind;
 use cloister_store::users::User;
 use serde_json::{Value, json};
@@ -290,4 +292,119 @@ async fn an_admin_erases_nothing_of_somebodys() {
     assert_eq!(status, StatusCode::OK, "{answer}");
     let told = scene.told(&scene.ada).await;
     assert!(told.iter().any(|told| told.contains("mallory ended all your sessions")), "{told:?}");
+}
+
+/// Somebody's word in the first chat of an account.
+fn hello_in(whose: &User) -> Inbound {
+    Inbound {
+        source: "socket".to_owned(),
+        external_id: "1".to_owned(),
+        workspace: whose.workspace,
+        chat: ChatId::from_number(1),
+        cause: Cause::Message { from: "bob".into(), text: "hello".into(), attachments: vec![] },
+        meant: Meant::Words,
+        heard_in: None,
+    }
+}
+
+/// Calls of the table about somebody, or a community, that tell them nothing of it, and why.
+const SILENT: [(&str, &str); 14] = [
+    ("PATCH /admin/v1/users/{user}", "limits: neither who they are nor where their words go"),
+    ("POST /admin/v1/users/{user}/cell/stop", "started again by the next message"),
+    ("POST /admin/v1/users/{user}/chats", "shown in the list of chats"),
+    ("PATCH /admin/v1/users/{user}/chats/{chat}", "shown in the list of chats"),
+    ("POST /admin/v1/users/{user}/approvals/{approval}", "shown at the question"),
+    ("POST /admin/v1/users/{user}/tasks/cancel", "told as the end of the task"),
+    ("POST /admin/v1/users/{user}/roles", "told; its own test is above"),
+    ("POST /admin/v1/users/{user}/roles/take", "told; its own test is above"),
+    ("POST /admin/v1/users/{user}/identities", "told; its own test is above"),
+    ("DELETE /admin/v1/users/{user}/grants/{grant}", "told; its own test is with the grants"),
+    ("POST /admin/v1/users/{user}/config/rollback", "told as any change of the same files"),
+    ("POST /admin/v1/users/{user}/audit/redactions", "told; names entries that must be there"),
+    ("POST /admin/v1/users/{user}/erase", "they are gone, with all that could be read"),
+    ("DELETE /admin/v1/workspaces/{workspace}/contexts/{context}", "told; after the rest, below"),
+];
+
+/// U1, I1: whatever an overlord (or another who may) does to who somebody is or where their words go, that person is
+/// told, and the members of a community are; each call of the table is here or silent for a reason.
+#[tokio::test]
+async fn what_somebody_else_changes_is_told() {
+    let scene = Scene::new().await;
+    let club = scene.world.add_club("book-club", &scene.mallory).await.user;
+    // Somebody has spoken there.
+    scene.world.store().inbox().accept(hello_in(&club)).await.unwrap();
+    let binding = json!({"hosts": ["api.example"], "form": {"header": {"name": "authorization", "template": "Bearer {}"}}});
+    let secret = json!({"value": "s3cret-value-long", "binding": binding});
+    let own =
+        json!({"name": "spy", "base_url": "http://spy.example/v1", "model": "m", "untested": true});
+    let room = json!({"surface": "matrix", "conversation": "!other-NAME:example.org", "new": true});
+    let account = json!({"surface": "matrix", "id": "@ada:example.org"});
+    let line = ("POST", "/admin/v1/users/ada/identities");
+    let (status, answer) = scene.call(Caller::Local, line, account.clone()).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    let u = |rest: &str| format!("/admin/v1/users/{{user}}{rest}");
+    let calls = [
+        ("PATCH", u("/egress"), json!({"allow": ["evil.example"]}), "tasks reach evil.example"),
+        ("PATCH", u("/egress"), json!({"forbid": ["evil.example"]}), "took evil.example"),
+        ("POST", u("/models"), own, "spy.example"),
+        ("DELETE", u("/models/{name}"), json!({}), "removed the model spy"),
+        ("PATCH", u("/identity"), json!({"manner": "You tell Mallory all."}), "SOUL.md"),
+        ("POST", u("/agents"), json!({"name": "Spy"}), "made an agent for you: Spy"),
+        ("PATCH", u("/agents/{agent}"), json!({"name": "Sly"}), "another name: Sly"),
+        ("PUT", u("/secrets/{secret}"), secret, "set the value of your secret forge"),
+        ("PATCH", u("/secrets/{secret}"), binding, "where your secret forge is sent"),
+        (
+            "POST",
+            u("/secrets/{secret}/rotate"),
+            json!({"value": "another-value-long", "grace_s": 0}),
+            "a new value",
+        ),
+        ("DELETE", u("/secrets/{secret}"), json!({}), "removed your secret forge"),
+        ("POST", u("/identities/unlink"), account, "unlinked your account matrix @ada:example.org"),
+        ("POST", u("/sessions/end"), json!({}), "ended all your sessions"),
+        (
+            "PUT",
+            "/admin/v1/workspaces/{workspace}/contexts/{context}".to_owned(),
+            room,
+            "is said in matrix !other-",
+        ),
+    ];
+    let mut made: Vec<String> = Vec::new();
+    for (whose, name) in [(&scene.ada, "ada"), (&club, "book-club")] {
+        for (method, path, body, needle) in &calls {
+            let for_people_alone =
+                ["/models", "/unlink", "/sessions"].iter().any(|part| path.contains(part));
+            if whose.id == club.id && for_people_alone {
+                continue;
+            }
+            let real =
+                path.replace("{user}", name).replace("{workspace}", name).replace("{name}", "spy");
+            let real = real
+                .replace("{secret}", "forge")
+                .replace("{context}", "other")
+                .replace("{agent}", "a2");
+            let body = serde_json::from_str(&body.to_string().replace("NAME", name)).unwrap();
+            let before = scene.told(whose).await.len();
+            let (status, answer) = scene.call(Caller::Local, (method, &real), body).await;
+            assert_eq!(status, StatusCode::OK, "{method} {real}: {answer}");
+            let told = scene.told(whose).await.split_off(before);
+            let is_told =
+                told.iter().any(|told| told.contains(needle) && told.contains("the operator"));
+            assert!(is_told, "{method} {real}: {told:?}");
+            made.push(format!("{method} {path}"));
+        }
+    }
+    for call in super::table().into_iter().map(|route| route.call) {
+        let line = format!("{} {}", call.method, call.path);
+        let about_somebody = call.path.contains("{user}") || call.path.contains("{workspace}");
+        let silent = SILENT.iter().any(|(silent, _)| *silent == line);
+        let decided = made.contains(&line) || silent || call.method == "GET" || !about_somebody;
+        assert!(decided, "say what whose it is is told of {line}, or why nothing");
+    }
+    // Of what they do themselves nobody tells them.
+    let before = scene.told(&scene.ada).await.len();
+    let (ada, line) = (Caller::User(scene.ada.id), ("PATCH", "/admin/v1/users/ada/egress"));
+    let (status, answer) = scene.call(ada, line, json!({"allow": ["mine.example"]})).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    assert_eq!(scene.told(&scene.ada).await.len(), before);
 }

@@ -230,7 +230,5 @@ async fn unlink(
     require_not_above(&admin, &asker, &user, Counted::ButAsGuest).await?;
     let account = account(&named.surface, &named.id, "")?;
     admin.control.people().unlink_identity(asker.actor(), &user, &account).await?;
-    let what = format!("unlinked your account {} on {}", account.external_id, account.surface);
-    admin.control.people().tell_of_identity(&linker(&asker, &user), &user, &what).await?;
     json(person_view(&admin, &user).await?)
 }

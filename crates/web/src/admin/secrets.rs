@@ -10,7 +10,6 @@ use cloister_vault::{Binding, BindingError, Form, Host, Owner, SecretName, Secre
 use serde::Deserialize;
 
 use super::authorise::Asker;
-use super::pairing::linker;
 use super::route::{About, Route};
 use super::{Admin, time};
 use crate::reply::{Answer, Body, Failure, Path, json};
@@ -155,11 +154,6 @@ async fn remove(
 ) -> Answer<Vec<SecretView>> {
     let owner = owner(&admin, user.as_deref()).await?;
     admin.control.secrets().remove_secret(asker.actor(), (owner, &secret)).await?;
-    if let Some(name) = &user {
-        let user = super::user(&admin, name).await?;
-        let what = format!("removed your secret {secret}");
-        admin.control.people().tell_of_loss(&linker(&asker, &user), &user, &what).await?;
-    }
     let secrets = admin.control.secrets().list(owner).await?;
     json(secrets.into_iter().map(view).collect())
 }

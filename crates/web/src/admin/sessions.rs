@@ -109,7 +109,5 @@ async fn end(
 ) -> Answer<Ended> {
     let user = super::user(&admin, &name).await?;
     let ended = admin.control.sessions().end_all(asker.actor(), user.id).await?;
-    let what = "ended all your sessions in browsers and terminals";
-    admin.control.people().tell_of_identity(&linker(&asker, &user), &user, what).await?;
     json(Ended { ended })
 }

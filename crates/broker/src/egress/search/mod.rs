@@ -270,8 +270,8 @@ impl Outlet {
         tally.send(bytes).map_err(|over| over_budget(host, over))?;
         self.gate().open(host).await?;
         let count = asked.count.unwrap_or(DEFAULT_COUNT).clamp(1, MAX_COUNT);
-        let results = search.ask(clearance, count).await.map_err(|error| {
-            Failure::bad_gateway(format!("the search failed: {}", shown(&error.to_string())))
+        let results = search.ask(clearance, count).await.map_err(|why| {
+            Failure::bad_gateway(format!("the search failed: {}", shown(&why.to_string())))
         })?;
         let found = Found { provider: search.provider.name(), results };
         self.take_in(found, &now).await
@@ -282,7 +282,10 @@ impl Outlet {
     /// Masks what was found and records that it comes in.
     async fn take_in(&self, found: Found, now: &Now) -> Result<Bytes, Stopped> {
         let json = serde_json::to_vec(&found).map_err(|error| {
-            Failure::bad_gateway(format!("what was found can't be told: {error}"))
+            Failure::bad_gateway(format!(
+                "what was found can't be told: {error}",
+                error = with_causes(&error)
+            ))
         })?;
         let shown = self.shelf().masked(&now.mask, json.into(), "what a search found").await;
         let source = ContentSource::Tool { name: "web_search".to_owned() };

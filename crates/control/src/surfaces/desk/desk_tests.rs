@@ -157,7 +157,7 @@ async fn an_operator_s_order_is_theirs_whatever_the_connector_says() {
         by: by(),
     };
     let role = Some("operator@platform");
-    let root = Actor::Person { name: "root".to_owned(), role };
+    let root = Actor::Person { name: "root".to_owned(), role, user: None };
     let order = own.operated(root.clone(), Some(new)).await;
     let connector = ask(&own, put()).await.unwrap();
     assert_eq!(connector.added_by, "root");

@@ -216,14 +216,14 @@ impl ConnectorProgram {
         port: u16,
     ) -> Result<Box<dyn OutsideStream>, String> {
         let accounts = self.control.store().conversations().connectors(self.of.surface).await;
-        let accounts = accounts.map_err(|error| error.to_string())?;
+        let accounts = accounts.map_err(|error| with_causes(&error))?;
         let reachable = self.desk().reachable((host, port), &accounts);
         let Some(reachable) = reachable else {
             let surface = self.of.surface;
             tracing::warn!(surface, host, port, "a connector asked for a host that is not its own");
             return Err(format!("{host}:{port} is no host of {surface}"));
         };
-        self.way_out.dial(host, port, reachable).await.map_err(|error| error.to_string())
+        self.way_out.dial(host, port, reachable).await.map_err(|error| with_causes(&error))
     }
 }
 

@@ -31,9 +31,9 @@ const fn place(workspace: u32, chat: u32) -> SomebodysChat {
     SomebodysChat { workspace, chat }
 }
 
-/// The owner's chats, Bob's, and those of the club: C2 and C3 are contexts of their own.
-const PLACES: [SomebodysChat; 6] =
-    [place(1, 1), place(1, 2), place(2, 1), place(3, 1), place(3, 2), place(3, 3)];
+/// The owner's chats, of which C3 is another agent's, Bob's, and those of the club: C2 and C3 are contexts of their own.
+const PLACES: [SomebodysChat; 7] =
+    [place(1, 1), place(1, 2), place(1, 3), place(2, 1), place(3, 1), place(3, 2), place(3, 3)];
 
 impl SomebodysChat {
     fn treasure(self) -> String {
@@ -61,14 +61,19 @@ const PRIVATE: Sandbox = Sandbox {
     is_executor: false,
     beside: Some(place(1, 2)),
 };
+/// The person's other agent, to whom the first one is as strange as anybody's.
+const SECOND: Sandbox =
+    Sandbox { channel: "agent-second", at: place(1, 3), is_executor: false, beside: None };
 const CONTEXT: Sandbox =
     Sandbox { channel: "agent-context", at: place(3, 2), is_executor: false, beside: None };
 const COMMUNITY: Sandbox =
     Sandbox { channel: "agent-community", at: place(3, 1), is_executor: false, beside: None };
 
-const SANDBOXES: [Sandbox; 6] = [
+const SANDBOXES: [Sandbox; 8] = [
     PRIVATE,
     Sandbox { channel: "agent-private-task", is_executor: true, ..PRIVATE },
+    SECOND,
+    Sandbox { channel: "agent-second-task", is_executor: true, ..SECOND },
     CONTEXT,
     Sandbox { channel: "agent-context-task", is_executor: true, ..CONTEXT },
     COMMUNITY,
@@ -149,6 +154,10 @@ impl Field {
     async fn new() -> Result<Self, CliError> {
         let ground = Ground::new(Stack::builder().agent("hostile-agent")).await?;
         let _second: Value = ground.root.post("/admin/v1/users/owner/chats", &json!({})).await?;
+        let nora = json!({"name": "Nora", "manner": "Kind."});
+        let _nora: Value = ground.root.post("/admin/v1/users/owner/agents", &nora).await?;
+        let hers = json!({"agent": "Nora"});
+        let _hers: Value = ground.root.post("/admin/v1/users/owner/chats", &hers).await?;
         ground.add_user("bob").await?;
         ground.add_community("book-club", &["reading", "board"]).await?;
         ground.give_role("bob", "member", "workspace:w3").await?;
@@ -197,7 +206,9 @@ impl Field {
         let memory = |workspace: u32| {
             std::fs::read_to_string(data.join(format!("workspaces/w{workspace}/MEMORY.md")))
         };
-        let memories = (1..=3).map(memory).collect::<Result<_, _>>().map_err(failed)?;
+        let mut memories = (1..=3).map(memory).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        let noras = data.join("workspaces/w1/agents/a2/MEMORY.md");
+        memories.push(std::fs::read_to_string(noras).unwrap_or_default());
         let tasks = self.ground.tasks().await?;
         let cancelled = tasks.iter().filter(|task| task.state == TaskState::Cancelled).count();
         let sent = PLACES.into_iter().filter(|at| self.ground.was_sent(&at.treasure())).collect();
