@@ -55,10 +55,13 @@
 mod address;
 mod asked;
 mod flow;
+mod hidden;
 mod mark;
 mod own;
+mod passed_on;
 mod phrase;
 mod seen;
+mod speech;
 
 pub use address::Address;
 pub use asked::Asked;
