@@ -414,3 +414,23 @@ async fn add_to_history(
     .tried("mark the history of a chat")?;
     Ok(())
 }
+
+/// The history of a new chat goes on from what was heard elsewhere.
+pub(crate) async fn heard_before(
+    tx: &mut Tx,
+    (workspace, chat): (WorkspaceId, ChatId),
+    marks: &[String],
+) -> Result<(), StoreError> {
+    for mark in marks {
+        sqlx::query(
+            "INSERT OR IGNORE INTO chat_marks (workspace_id, chat, part, mark) VALUES (?, ?, 'history', ?)",
+        )
+        .bind(workspace.number())
+        .bind(chat.number())
+        .bind(mark)
+        .execute(&mut *tx)
+        .await
+        .tried("mark the history of a new chat")?;
+    }
+    Ok(())
+}
