@@ -21,8 +21,10 @@ pub(super) fn shown(line: &str) -> Cow<'_, str> {
 
 /// Whether a line says where a link leads that stands elsewhere (`[1]: https://…`), or ends by saying so.
 pub(super) fn is_definition(line: &str) -> bool {
-    let defines =
-        |(label, _): (&str, &str)| label.strip_prefix('[').unwrap_or(label).find('[').is_none();
+    let defines = |(label, _): (&str, &str)| {
+        let label = label.strip_prefix('[').unwrap_or(label);
+        !label.contains('[')
+    };
     line.split_once("]:").is_some_and(defines)
 }
 

@@ -366,8 +366,7 @@ impl Told {
         let end = text.trim_end_matches(|c: char| draws(c) || c == ' ');
         if let Some(said) = end.strip_suffix([':', '：']) {
             let said = said.trim_end_matches(|c: char| draws(c) || c == ' ');
-            if WROTE.iter().filter_map(|wrote| before_word(said, wrote)).any(|who| is_another(who))
-            {
+            if WROTE.iter().filter_map(|wrote| before_word(said, wrote)).any(is_another) {
                 return true;
             }
             let dated = has_date(said) || has_time(said) || said.contains('@');
@@ -427,10 +426,10 @@ fn is_copied(text: &str) -> bool {
         return has_time(when) && (has_date(when) || named(said));
     }
     // `12/03/2024, 10:11 - Eve: …`
-    if let Some((when, said)) = text.split_once(" - ") {
-        if when.len() <= LONGEST_NAME && has_date(when) && has_time(when) && named(said) {
-            return text.starts_with(|c: char| c.is_ascii_digit());
-        }
+    let numbered = text.starts_with(|c: char| c.is_ascii_digit());
+    if let Some((when, said)) = text.split_once(" - ").filter(|_| numbered) {
+        let short = when.len() <= LONGEST_NAME;
+        return short && has_date(when) && has_time(when) && named(said);
     }
     // `Eve, [12.03.2024 10:11]`
     let stamp = text.strip_suffix(']').and_then(|text| text.rsplit_once(", ["));

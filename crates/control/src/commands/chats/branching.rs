@@ -87,23 +87,7 @@ impl Chats {
             Err(error) => return Err(error.into()),
         }
         let (left_out, alone) = self.copy_files(workspace, (from, number), alone).await?;
-        let files = match left_out {
-            0 => say!(to, "Its files are copies of those that {chat} has now.", chat = from),
-            left_out => say!(
-                to,
-                "Its files are copies of those that {chat} has now, without {n} that could not be copied.",
-                chat = from,
-                n = left_out
-            ),
-        };
-        let notice = say!(
-            to,
-            "Up to here this chat is a copy of {chat}. {files} Tasks, questions and what you allowed there stay there.",
-            chat = from,
-            files
-        );
-        let notice_if_cut =
-            say!(to, "{notice} The oldest messages are only in {chat}.", notice, chat = from);
+        let (notice, notice_if_cut) = notices(to, from, left_out);
         let (notice, notice_if_cut) = (notice.as_str(), notice_if_cut.as_str());
         let heard = control.provenance().heard_in(workspace, from).await?;
         let heard: Vec<String> = heard.iter().map(mark_text).collect();
@@ -202,6 +186,27 @@ impl Chats {
             chat = chat.id
         ))
     }
+}
+
+/// What is told at the end of a branch; and the same where the oldest messages were left behind.
+fn notices(to: Language, from: ChatId, left_out: usize) -> (String, String) {
+    let files = match left_out {
+        0 => say!(to, "Its files are copies of those that {chat} has now.", chat = from),
+        left_out => say!(
+            to,
+            "Its files are copies of those that {chat} has now, without {n} that could not be copied.",
+            chat = from,
+            n = left_out
+        ),
+    };
+    let notice = say!(
+        to,
+        "Up to here this chat is a copy of {chat}. {files} Tasks, questions and what you allowed there stay there.",
+        chat = from,
+        files
+    );
+    let if_cut = say!(to, "{notice} The oldest messages are only in {chat}.", notice, chat = from);
+    (notice, if_cut)
 }
 
 #[cfg(test)]
