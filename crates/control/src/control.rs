@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::audit::{Audit, AuditKeeper, AuditParts};
 use crate::cells::Cells;
 use crate::cells::{CellState, Poke};
+use crate::commands::BeingMade;
 use crate::commands::Chats;
 use crate::commands::Commands;
 use crate::config::Config;
@@ -112,6 +113,7 @@ pub(crate) struct Inner {
     pub(crate) audit: AuditKeeper,
     /// The master key is replaced by one at a time.
     pub(crate) rotating: tokio::sync::Mutex<()>,
+    pub(crate) branching: BeingMade,
     pub(crate) last_pulse: LastPulse,
     pub(crate) last_checks: LastChecks,
     pub(crate) history: History,
@@ -136,6 +138,7 @@ impl Control {
             pairings: Pairings::default(),
             audit: AuditKeeper::default(),
             rotating: tokio::sync::Mutex::default(),
+            branching: BeingMade::default(),
             last_pulse: LastPulse::default(),
             last_checks: LastChecks::default(),
             history: History::new(parts.layout.clone()),

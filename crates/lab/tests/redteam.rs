@@ -10,7 +10,8 @@ use serde_json::Value;
 const PART: &str = "web-comment/exfil-query,web-text/exfil-header,file-incoming/exfil-post,\
     mail-quoted/exfil-query,web-text/delete-rm,sub-task/send-post,room-quoted/spend-post,\
     file-chat/persist-skill,tool-output/persist-memory,web-text/escalate-admin,\
-    mail-quoted/cross-tasks,file-incoming/forge-changed,web-text/exhaust-loop";
+    mail-quoted/cross-tasks,mail-quoted-earlier/exfil-query,mail-outlook/exfil-query,\
+    file-incoming/forge-changed,web-text/exhaust-loop";
 
 #[expect(clippy::disallowed_methods, reason = "the program under test is a program")]
 fn redteam(arguments: &[&str]) -> std::io::Result<(bool, Value)> {

@@ -14,7 +14,7 @@ use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::inbox::{self, InboxItem, trigger_id};
 use crate::outbox;
-use crate::{audit, conversations, requests};
+use crate::{audit, conversations, provenance, requests};
 
 /// As many messages of a chat are copied: the last ones.
 const MOST_ROWS: u32 = 2000;
@@ -35,6 +35,8 @@ pub struct NewBranch<'a> {
     pub notice: &'a str,
     /// The same where the oldest messages were left behind.
     pub notice_if_cut: &'a str,
+    /// What the other chat has heard, as marks: the oldest messages count in the branch too, though they are not in it.
+    pub heard_if_cut: &'a [String],
 }
 
 /// A message that a branch began with, and how it was answered.
@@ -123,6 +125,8 @@ impl Branches {
             copy_choices(&mut tx, workspace, from, number).await?;
             let (turns, cut) = copy_said(&mut tx, new).await?;
             copy_told(&mut tx, new, &turns).await?;
+            let heard = if cut { new.heard_if_cut } else { &[] };
+            provenance::heard_before(&mut tx, (workspace, number), heard).await?;
             conversations::want_in_every_home(&mut tx, (workspace, number.number()), now).await?;
             let text = if cut { new.notice_if_cut } else { new.notice }.to_owned();
             let frame = AgentFrame::Update(Update::Notice { text });

@@ -53,6 +53,7 @@ fn branch(workspace: WorkspaceId, number: ChatId, upto: i64) -> NewBranch<'stati
         title: "",
         notice: "a branch",
         notice_if_cut: "cut",
+        heard_if_cut: &[],
     }
 }
 
@@ -147,4 +148,32 @@ async fn a_branch_is_with_the_agent_of_the_other_chat() {
     let made = NewBranch { from, ..branch(workspace, number, 0) };
     assert_eq!(store.branches().branch(&ada, made).await.unwrap().agent, nora);
     assert_eq!(store.chats().agent_of_chat(workspace, number).await.unwrap(), nora);
+}
+
+/// G4: what is left behind of a long chat still counts for what goes on from it.
+#[tokio::test]
+async fn what_a_long_chat_has_heard_marks_a_branch_that_begins_later() {
+    let (_dir, store, workspace) = world().await;
+    let heard = ["person:eve".to_owned()];
+    let history = async |key: &str, upto: i64| {
+        let number = store.branches().take_number(workspace, key).await.unwrap();
+        let new = NewBranch { heard_if_cut: &heard, ..branch(workspace, number, upto) };
+        store.branches().branch(&Actor::person("ada"), new).await.unwrap();
+        store.approvals().chat_content(workspace, number).await.unwrap().history
+    };
+    let upto = talk(&store, workspace, "one").await;
+    assert!(history("short", upto).await.is_empty(), "all that was heard is in it");
+    let mut tx = store.begin().await.unwrap();
+    sqlx::query(
+        "WITH RECURSIVE n (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM n WHERE at < ?1) \
+         INSERT INTO inbox (source, external_id, workspace_id, chat, cause, state, received_at) \
+         SELECT 'test', 'more' || at, workspace_id, chat, cause, state, received_at FROM inbox, n WHERE id = ?2",
+    )
+    .bind(MOST_ROWS)
+    .bind(upto)
+    .execute(&mut *tx)
+    .await
+    .unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(history("long", i64::MAX).await, heard);
 }

@@ -46,6 +46,7 @@ const STEPS: &[MigrationStep] = &[
     step!("0038_display_names"),
     step!("0040_agents"),
     step!("0045_branches"),
+    step!("0046_passed_on"),
     step!("0050_cached_tokens"),
 ];
 

@@ -47,6 +47,12 @@ pub struct ChatContent {
 const WITH_PARENTS: &str = "WITH RECURSIVE above (id) AS (SELECT ?1 UNION ALL \
      SELECT t.parent_id FROM tasks t JOIN above a ON t.id = a.id WHERE t.parent_id IS NOT NULL)";
 
+/// The messages of a chat since it was last cleared. A clear counts once it is done.
+const SAID_SINCE: &str = "FROM inbox WHERE workspace_id = ?1 AND chat = ?2 \
+     AND json_extract(cause, '$.cause') = 'message' \
+     AND id > coalesce((SELECT max(id) FROM inbox WHERE workspace_id = ?1 AND chat = ?2 \
+                        AND state = 'answered' AND json_extract(cause, '$.cause') = 'clear'), 0)";
+
 impl Approvals {
     /// Records content before a task gets it. What the task has read may be in the files of its chat
     /// from then on.
@@ -223,23 +229,69 @@ impl Approvals {
         tx.commit().await.tried("clear the marks of a history")
     }
 
-    /// Who has written in a chat since it was last cleared, each once. A clear counts once it is done.
+    /// Who has written in a chat since it was last cleared, each once.
     pub async fn authors_in(
         &self,
         workspace: WorkspaceId,
         chat: ChatId,
     ) -> Result<Vec<String>, StoreError> {
-        sqlx::query_scalar(
-            "SELECT DISTINCT json_extract(cause, '$.from') FROM inbox WHERE workspace_id = ?1 AND chat = ?2 \
-             AND json_extract(cause, '$.cause') = 'message' \
-             AND id > coalesce((SELECT max(id) FROM inbox WHERE workspace_id = ?1 AND chat = ?2 \
-                                AND state = 'answered' AND json_extract(cause, '$.cause') = 'clear'), 0)",
-        )
+        sqlx::query_scalar(sqlx::AssertSqlSafe(format!(
+            "SELECT DISTINCT json_extract(cause, '$.from') {SAID_SINCE}"
+        )))
         .bind(workspace.number())
         .bind(chat.number())
         .fetch_all(self.store.reader())
         .await
         .tried("list who has written in a chat")
+    }
+
+    /// The next messages of a chat, since it was last cleared, whose words nobody has looked at yet.
+    pub async fn unread_words(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        count: u32,
+    ) -> Result<Vec<(i64, String)>, StoreError> {
+        sqlx::query_as(sqlx::AssertSqlSafe(format!(
+            "SELECT id, json_extract(cause, '$.text') {SAID_SINCE} AND passes_on IS NULL ORDER BY id LIMIT ?3"
+        )))
+        .bind(workspace.number())
+        .bind(chat.number())
+        .bind(count)
+        .fetch_all(self.store.reader())
+        .await
+        .tried("read what was said in a chat")
+    }
+
+    /// Which messages pass on what others wrote.
+    pub async fn words_read(&self, read: &[(i64, bool)]) -> Result<(), StoreError> {
+        let what = "note whose words messages are";
+        let mut tx = self.store.begin().await?;
+        for (message, passes_on) in read {
+            sqlx::query("UPDATE inbox SET passes_on = ? WHERE id = ?")
+                .bind(passes_on)
+                .bind(message)
+                .execute(&mut *tx)
+                .await
+                .tried(what)?;
+        }
+        tx.commit().await.tried(what)
+    }
+
+    /// Whether words of others were passed on in a chat since it was last cleared, as far as they were looked at.
+    pub async fn words_passed_on(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<bool, StoreError> {
+        sqlx::query_scalar(sqlx::AssertSqlSafe(format!(
+            "SELECT EXISTS (SELECT 1 {SAID_SINCE} AND passes_on = 1)"
+        )))
+        .bind(workspace.number())
+        .bind(chat.number())
+        .fetch_one(self.store.reader())
+        .await
+        .tried("find what was passed on in a chat")
     }
 
     /// What a person wrote in a chat up to a message, since they last cleared it, newest first, and for whom.
@@ -360,5 +412,25 @@ async fn add_to_history(
     .execute(&mut *tx)
     .await
     .tried("mark the history of a chat")?;
+    Ok(())
+}
+
+/// The history of a new chat goes on from what was heard elsewhere.
+pub(crate) async fn heard_before(
+    tx: &mut Tx,
+    (workspace, chat): (WorkspaceId, ChatId),
+    marks: &[String],
+) -> Result<(), StoreError> {
+    for mark in marks {
+        sqlx::query(
+            "INSERT OR IGNORE INTO chat_marks (workspace_id, chat, part, mark) VALUES (?, ?, 'history', ?)",
+        )
+        .bind(workspace.number())
+        .bind(chat.number())
+        .bind(mark)
+        .execute(&mut *tx)
+        .await
+        .tried("mark the history of a new chat")?;
+    }
     Ok(())
 }

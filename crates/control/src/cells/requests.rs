@@ -117,7 +117,7 @@ async fn delegate(
     let Asked::Delegate { title, instructions, risky, hosts, secrets } = &request.ask else {
         return Err(CellRefusal::NothingToDelegate.into());
     };
-    let marks = control.provenance().heard_in(&row).await?;
+    let marks = control.provenance().heard_by(&row).await?;
     let (chat, row_id) = ((row.workspace, row.chat), row.id);
     let (words, files) = match row.cause {
         Cause::Message { text, attachments, .. } => (text, attachments),

@@ -14,6 +14,7 @@ use ref_cast::RefCast;
 
 mod branching;
 
+pub(crate) use branching::BeingMade;
 pub use branching::Branching;
 
 use super::Verb;

@@ -18,7 +18,7 @@ use cloister_words::noted;
 
 use crate::control::part;
 
-pub(crate) use chats::title;
+pub(crate) use chats::{BeingMade, title};
 pub use chats::{Branching, Chats};
 pub(crate) use deciding::{is_for_agent, of, stored};
 pub use error::{CommandError, CommandRefusal};

@@ -30,6 +30,8 @@ use crate::ports::{CameIn, ContentPart, ContentSource, NotRecorded, Principal};
 
 /// How many messages of a person, the one that led to a task included, say what they asked for.
 const OWN_MESSAGES: u32 = 10;
+/// How many messages are looked at together for what they pass on.
+const READ_AT_ONCE: u32 = 32;
 
 /// A task that runs.
 pub(super) struct Live {
@@ -77,7 +79,12 @@ pub(crate) fn mark_text(mark: &Mark) -> String {
 
 /// The mark of what a person only passes on, if words of theirs do.
 pub(crate) fn quoted(words: &str) -> Option<Mark> {
-    Asked::quotes_others(words).then(|| Mark::person("someone you quoted"))
+    Asked::quotes_others(words).then(quotation)
+}
+
+/// Whoever is quoted.
+fn quotation() -> Mark {
+    Mark::person("someone you quoted")
 }
 
 /// Marks as the store keeps them; one that can't be read is of unrecorded origin.
@@ -223,7 +230,7 @@ impl Provenance {
     ) -> Result<TaskContext, Fault> {
         let content =
             self.control.store().approvals().chat_content(row.workspace, row.chat).await?;
-        let words: Labels = self.heard_in(row).await?.into_iter().collect();
+        let words: Labels = self.heard_by(row).await?.into_iter().collect();
         let all = words.join(&labels(&content.files)).join(&labels(&content.history));
         let mut asked = Asked::default();
         for words in self.said_by((row.workspace, row.chat), person, row.id).await? {
@@ -232,18 +239,45 @@ impl Provenance {
         Ok(TaskContext::resume(person, all, asked, Seen::default()))
     }
 
-    /// Where everything came from that the coordinator of a turn's chat has heard: the words that started the
-    /// turn, and whatever anybody said there since the chat was last cleared. Whom it is trusted for depends
-    /// on whom the turn works for.
-    pub(crate) async fn heard_in(&self, row: &InboxItem) -> Result<Vec<Mark>, Fault> {
+    /// Where everything came from that the coordinator of a turn has heard: the words that started the turn, and
+    /// all that its chat has heard.
+    pub(crate) async fn heard_by(&self, row: &InboxItem) -> Result<Vec<Mark>, Fault> {
         let mut marks = self.words_of(row).await?;
-        for from in self.control.store().approvals().authors_in(row.workspace, row.chat).await? {
-            let mark = self.author(&from).await?;
-            if !marks.contains(&mark) {
-                marks.push(mark);
-            }
+        let in_chat = self.heard_in(row.workspace, row.chat).await?;
+        marks.extend(in_chat.into_iter().filter(|mark| !marks.contains(mark)).collect::<Vec<_>>());
+        Ok(marks)
+    }
+
+    /// Whatever anybody said, or passed on, in a chat since it was last cleared. Whom it is trusted for depends
+    /// on whom a turn works for.
+    pub(crate) async fn heard_in(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<Vec<Mark>, Fault> {
+        let mut marks = Vec::new();
+        for from in self.control.store().approvals().authors_in(workspace, chat).await? {
+            marks.push(self.author(&from).await?);
+        }
+        if self.passed_on_in(workspace, chat).await? {
+            marks.push(quotation());
         }
         Ok(marks)
+    }
+
+    /// Whether anybody passed on what others wrote in a chat since it was last cleared. What a message quotes is in
+    /// the history from then on, whichever later one leads to work; each is looked at once.
+    async fn passed_on_in(&self, workspace: WorkspaceId, chat: ChatId) -> Result<bool, Fault> {
+        let approvals = self.control.store().approvals();
+        loop {
+            let unread = approvals.unread_words(workspace, chat, READ_AT_ONCE).await?;
+            if unread.is_empty() {
+                return Ok(approvals.words_passed_on(workspace, chat).await?);
+            }
+            let read = |(message, text): &(i64, String)| (*message, Asked::quotes_others(text));
+            let read: Vec<_> = unread.iter().map(read).collect();
+            approvals.words_read(&read).await?;
+        }
     }
 
     /// Whose words a message of this author is.

@@ -163,6 +163,9 @@ fn mark_of(digits: &str) -> String {
 
 /// What the model does next. `said`: what the person wanted in this message.
 pub(super) fn next(conversation: &Conversation, said: &PersonSaid, number: u32) -> Move {
+    if said.answered {
+        return Move::Say("It is about kettles.".to_owned());
+    }
     let text = conversation.all_text();
     let told = instructions(&text);
     let mut words: Vec<String> = Vec::new();

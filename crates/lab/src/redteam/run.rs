@@ -46,6 +46,8 @@ pub(super) struct PersonSaid {
     pub(super) sub: Vec<Step>,
     /// The executor itself obeys nothing and reports whatever it has read.
     pub(super) relays: bool,
+    /// The coordinator answers at once, and does nothing else whatever it has read.
+    pub(super) answered: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -48,6 +48,11 @@ pub(super) enum Channel {
     /// In a mail that the person quotes, or forwards.
     MailQuoted,
     MailForwarded,
+    /// In a mail that the person quoted in a message before, which was answered and led to no work.
+    MailQuotedEarlier,
+    /// In a mail as Thunderbird forwards it, and in one below the head that a German Outlook puts there.
+    MailThunderbird,
+    MailOutlook,
     /// In a mail that the person pastes between fences, and that has fences of its own.
     MailFenced,
     /// The same, with the first fence behind the person's own words on their line, as chats allow.
@@ -69,7 +74,7 @@ pub(super) enum Channel {
 }
 
 impl Channel {
-    pub(super) const ALL: [Self; 21] = [
+    pub(super) const ALL: [Self; 24] = [
         Self::WebText,
         Self::WebComment,
         Self::WebHidden,
@@ -82,6 +87,9 @@ impl Channel {
         Self::FileName,
         Self::MailQuoted,
         Self::MailForwarded,
+        Self::MailQuotedEarlier,
+        Self::MailThunderbird,
+        Self::MailOutlook,
         Self::MailFenced,
         Self::MailMidst,
         Self::RoomQuoted,
@@ -107,6 +115,9 @@ impl Channel {
             Self::FileName => "file-name",
             Self::MailQuoted => "mail-quoted",
             Self::MailForwarded => "mail-forwarded",
+            Self::MailQuotedEarlier => "mail-quoted-earlier",
+            Self::MailThunderbird => "mail-thunderbird",
+            Self::MailOutlook => "mail-outlook",
             Self::MailFenced => "mail-fenced",
             Self::MailMidst => "mail-midst",
             Self::RoomQuoted => "room-quoted",

@@ -487,6 +487,6 @@ impl Mail {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "engine"))]
 #[path = "effect_tests.rs"]
 mod tests;

@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 
 use super::address::{Address, mail_address};
-use super::own::{own, shown};
+use super::hidden::shown;
+use super::own::own;
 use super::phrase::Phrase;
 use crate::egress::Host;
 use crate::gate::{Reading, visible};

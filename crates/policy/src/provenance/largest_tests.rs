@@ -57,6 +57,12 @@ fn any_message_is_read_in_the_time_that_its_length_takes() {
         "(",
         "\"",
         "---------- forwarded message",
+        "From: \n",
+        "x@y wrote ",
+        "](",
+        "<a ",
+        "„",
+        "\"\n",
     ];
     let frames = [("x\n", "```"), ("```", "\nx"), ("> ", "~~~ x")];
     for (part, frame) in parts.into_iter().zip(frames.into_iter().cycle()) {

@@ -12,7 +12,7 @@
 //!
 //! | step | labels |
 //! |---|---|
-//! | a task starts | of the words that led to it ⊔ of every file its sandbox can read |
+//! | a task starts | of the words that led to it ⊔ of all that its chat has heard ⊔ of every file its sandbox can read |
 //! | a page, a mail, a tool's result, a memory comes in | of the task ⊔ of that |
 //! | the model answers, a context is summarised | of the task |
 //! | a file is written, or named | of the task |
@@ -43,8 +43,8 @@
 //! a page does.
 //!
 //! What is quoted, fenced, indented as code or forwarded in a person's message is not their own words,
-//! in whichever reading. What they paste without any of these is taken for theirs; nothing can tell it
-//! apart.
+//! in whichever reading; nor is what stands below the banner or the head of a mail, or between quotation marks over
+//! several lines. What they paste without any of these is taken for theirs; nothing can tell it apart.
 //!
 //! # What remains
 //!
@@ -55,10 +55,13 @@
 mod address;
 mod asked;
 mod flow;
+mod hidden;
 mod mark;
 mod own;
+mod passed_on;
 mod phrase;
 mod seen;
+mod speech;
 
 pub use address::Address;
 pub use asked::Asked;

@@ -4,19 +4,13 @@
 //! passed on may have meant to be read in two ways. So a line is the person's own only where every
 //! reading says so: before the first fence and after the last one, if that is closed for certain; in
 //! no quotation, no paragraph that goes on from one, no block of HTML, not indented as code is. A fence
-//! in the midst of a line is one for some readers, and `>>>` quotes all that follows for some.
+//! in the midst of a line is one for some readers, and `>>>` quotes all that follows for some. What programs and people
+//! put around somebody else's words without marking each line is in `passed_on` and `speech`.
 
 use std::borrow::Cow;
 
-/// Lines after which a message is somebody else's.
-const FORWARDED: &[&str] = &[
-    "---------- forwarded message",
-    "-----original message-----",
-    "begin forwarded message",
-    "-------- original message",
-    "-------- пересылаемое сообщение",
-    "---------- пересланное сообщение",
-];
+use super::hidden::{goes_on, is_definition, is_tag, shown};
+use super::{passed_on, speech};
 
 /// What a line begins with that tells what somebody else is called, or a place.
 const TOLD: &[&str] = &["(contact) ", "(place) "];
@@ -41,7 +35,7 @@ const QUOTING: &[&str] = &[
 ];
 
 /// What ends a line for some readers and not for others.
-const ODD_BREAKS: &[char] = &['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+pub(super) const ODD_BREAKS: &[char] = &['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// How many ways to read a message's fences are followed.
 const MAX_READINGS: usize = 32;
@@ -54,8 +48,9 @@ pub(super) struct Own<'a> {
 
 pub(super) fn own(text: &str) -> Own<'_> {
     let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
-    let end = lines.iter().position(|line| is_forwarded(line)).unwrap_or(lines.len());
-    let read: Vec<Read> = lines.iter().take(end).map(|line| Read::of(line)).collect();
+    // What is passed on from there on counts for what stands before it: it may hold the end of a fence.
+    let end = passed_on::begins(&lines).unwrap_or(lines.len());
+    let read: Vec<Read> = lines.iter().map(|line| Read::of(line)).collect();
     let fenced = read.iter().any(|read| read.fence.is_some());
     let is_loose = |read: &Read| match read.within {
         Within::Nothing => false,
@@ -69,57 +64,27 @@ pub(super) fn own(text: &str) -> Own<'_> {
     let last = read.iter().rposition(delimits);
     let closed = is_closed(&read) && !read.iter().any(is_loose);
     let rest = read.iter().position(|read| read.quotes_rest).unwrap_or(read.len());
-    let mut own = Own { lines: Vec::new(), others: end < lines.len() };
+    let spoken = speech::others(&lines);
+    let mut own = Own { lines: Vec::new(), others: false };
     let mut carried_on = false;
-    for (at, (line, read)) in lines.iter().zip(&read).enumerate() {
+    for (at, ((line, read), spoken)) in lines.iter().zip(&read).zip(spoken).enumerate() {
         if read.blank {
             carried_on = false;
             continue;
         }
         carried_on |= read.quoted || read.html;
         let within = at >= first && (last.is_some_and(|last| at <= last) || !closed);
-        if within || carried_on || read.indented || at >= rest {
+        let passed_on = at >= end.min(rest);
+        if within || carried_on || spoken || read.indented || passed_on {
             own.others = true;
         } else {
             // What a link leads to is hidden behind its words.
             own.others |= matches!(shown(line), Cow::Owned(_));
             own.lines.push(line.trim_start());
         }
+        carried_on |= goes_on(line);
     }
     own
-}
-
-/// A line as its readers see it: without the addresses that stand behind other words (`[here](https://…)`).
-pub(super) fn shown(line: &str) -> Cow<'_, str> {
-    let mut kept = String::new();
-    let mut rest = line;
-    while let Some((before, target)) = rest.split_once("](") {
-        kept.push_str(before);
-        let label = before.rsplit_once('[').map_or(before, |(_, label)| label);
-        let end = target.find(char::is_whitespace).unwrap_or(target.len());
-        let (target, behind) = target.split_at(end);
-        let address = target.trim_end_matches([')', '.', ',', ';', ':', '!', '?']);
-        if address == label {
-            kept.push_str("](");
-            kept.push_str(target);
-        } else {
-            kept.push(']');
-        }
-        // Its title is hidden as well.
-        rest = if address == label || target.contains(')') { behind } else { "" };
-    }
-    if kept.is_empty() {
-        return Cow::Borrowed(line);
-    }
-    kept.push_str(rest);
-    if kept == line { Cow::Borrowed(line) } else { Cow::Owned(kept) }
-}
-
-fn is_forwarded(line: &str) -> bool {
-    line.split(ODD_BREAKS).any(|line| {
-        let lower = Lead::of(line).rest.to_lowercase();
-        FORWARDED.iter().any(|start| lower.starts_with(start))
-    })
 }
 
 /// Whether no reading of the fences and elements leaves one of them open.
@@ -151,6 +116,7 @@ fn is_closed(read: &[Read]) -> bool {
 struct Read {
     blank: bool,
     quoted: bool,
+    /// HTML, or where links lead.
     html: bool,
     indented: bool,
     fence: Option<Fence>,
@@ -209,7 +175,7 @@ impl Read {
             let visible = |c: char| !c.is_whitespace() && !is_unseen(c);
             let text = part.find(visible).and_then(|at| part.get(at..)).unwrap_or_default();
             read.quotes_rest |= text.starts_with(">>>");
-            read.html |= is_tag(lead.rest);
+            read.html |= is_tag(lead.rest) || is_definition(lead.rest);
             read.indented |= lead.columns >= 4 && !lead.rest.is_empty();
             if let Some(fence) = Fence::of(&lead, whole) {
                 read.fence = Some(fence);
@@ -231,18 +197,18 @@ impl Read {
 }
 
 /// What stands before the text of a line.
-struct Lead<'a> {
+pub(super) struct Lead<'a> {
     /// How far the line is indented.
     columns: usize,
     /// A quotation begins among it, before something else.
     quoted: bool,
     /// A list, a quotation, or what nobody sees.
     odd: bool,
-    rest: &'a str,
+    pub(super) rest: &'a str,
 }
 
 impl<'a> Lead<'a> {
-    fn of(line: &'a str) -> Self {
+    pub(super) fn of(line: &'a str) -> Self {
         let mut lead = Self { columns: 0, quoted: false, odd: false, rest: line };
         // Found once: a line can be a quarter of a million marks of quotation.
         let last_fence = ["```", "~~~"].iter().filter_map(|fence| line.rfind(fence)).max();
@@ -280,7 +246,7 @@ impl<'a> Lead<'a> {
 }
 
 /// Characters without a shape of their own.
-fn is_unseen(c: char) -> bool {
+pub(super) fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(u32::from(c), 0xAD | 0x34F | 0x61C | 0x115F | 0x1160 | 0x180B..=0x180F | 0x200B..=0x200F
             | 0x202A..=0x202E | 0x2060..=0x206F | 0x2800 | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF | 0xE0000..=0xE0FFF)
@@ -325,19 +291,6 @@ impl Fence {
     }
 }
 
-/// `<name …` or `</name…`: the beginning of a block of HTML, and no address in angle brackets.
-fn is_tag(text: &str) -> bool {
-    let Some(rest) = text.strip_prefix('<') else { return false };
-    if rest.starts_with(['!', '?']) {
-        return true;
-    }
-    let name = rest.strip_prefix('/').unwrap_or(rest);
-    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(name.len());
-    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    let behind = name.get(end..).and_then(|behind| behind.chars().next());
-    begins && behind.is_none_or(|c| c.is_whitespace() || c == '>' || c == '/')
-}
-
 fn count_tags(lower: &str, tag: &str) -> usize {
     let ends = |rest: &&str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-');
     lower.split(tag).skip(1).filter(ends).count()
@@ -345,4 +298,4 @@ fn count_tags(lower: &str, tag: &str) -> usize {
 
 #[cfg(test)]
 #[path = "own_tests.rs"]
-mod tests;
+pub(super) mod tests;
