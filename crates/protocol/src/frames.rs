@@ -229,6 +229,15 @@ pub enum Update {
         task: Option<TaskId>,
         text: String,
     },
+    /// What a command that runs in a step of a task has printed last, in place of what was told of it before. Told a few
+    /// times a second at most; what came of the step tells the rest.
+    Output {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskId>,
+        /// The id of its call.
+        call: String,
+        text: String,
+    },
     /// Something the person should know: a budget nearly used up, a workspace over its quota.
     Notice { text: String },
     /// A task wanted to go where it may not.

@@ -628,6 +628,18 @@
       const old = byData("approval", frame.approval);
       if (old && find("form", old)) keepingEnd(() => old.replaceWith(fromHtml(frame.html)));
     },
+    // What a running command has printed last. Who opened its steps is shown that of the step that prints.
+    output(frame) {
+      const step = stepOf(frame.task, frame.call);
+      if (!step || !frame.html || step.dataset.status !== "running") return;
+      if (!step.dataset.live) find("details", step).open = true;
+      step.dataset.live = "";
+      keepingEnd(() => {
+        find(".output", step).replaceWith(fromHtml(frame.html));
+        const shown = find(".output", step);
+        shown.scrollTop = shown.scrollHeight;
+      });
+    },
     // In whichever chat they are asked.
     waiting(frame) { setWaiting(frame.count); },
     blocked(frame) { tell(frame, say("{host} was not reached: {reason}", { host: frame.host, reason: frame.reason })); },
@@ -728,8 +740,9 @@
     if (!list || byData("call", frame.id, list)) return;
     keepingEnd(() => list.append(step));
   }
+  const stepOf = (task, call) => byData("call", call, find(".steps .list", card(task) ?? make("i")) ?? make("i"));
   function stepDone(frame) {
-    const step = byData("call", frame.id, find(".steps .list", card(frame.task) ?? make("i")) ?? make("i"));
+    const step = stepOf(frame.task, frame.id);
     if (!step) return;
     step.dataset.status = frame.ok ? "ok" : "failed";
     keepingEnd(() => find(".output", step).replaceWith(fromHtml(frame.html)));

@@ -6,6 +6,7 @@
 
 mod job;
 mod prompt;
+mod showing;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

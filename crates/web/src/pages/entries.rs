@@ -197,6 +197,7 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
             | Update::Model { .. }
             | Update::Task { .. }
             | Update::Progress { .. }
+            | Update::Output { .. }
             | Update::Todos { .. }
             | Update::Answered { .. },
         )
@@ -306,6 +307,7 @@ pub(crate) async fn live(
         AgentFrame::Update(Update::Task { task, .. }) => {
             Some(task::card(to, &control.tasks().find(*task).await?, None))
         }
+        AgentFrame::Update(Update::Output { text, .. }) => Some(task::printing(to, text)),
         AgentFrame::ToolCall(call) if call.task.is_some() => task::begun(to, call),
         AgentFrame::ToolResult(result) if result.task.is_some() => Some(task::done(to, result)),
         _ => None,
