@@ -36,6 +36,10 @@ pub struct Message {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
+    /// The turn of an earlier message of the same person in this chat: this one takes its place, and that of all that
+    /// came after it. Nothing of that is gone, but the agent is not shown it any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<TurnId>,
     /// Who wrote it, as the control plane knows; what a client puts here is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,

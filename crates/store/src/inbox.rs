@@ -124,7 +124,7 @@ pub struct Accepted {
 /// What became of a person's message.
 #[derive(Clone, Debug)]
 pub enum Taken {
-    Stored(Accepted),
+    Stored(Box<Accepted>),
     /// Its chat is archived.
     Archived,
     /// So many messages of its workspace, or of its sender there, wait for an answer already.
@@ -255,7 +255,8 @@ impl Inbox {
             .bind(now);
         let taken = audit::next_entry(taken, end, now, came_in(id, &inbound))?;
         tx.commit_after(taken).await.tried("store a message")?;
-        Ok(Taken::Stored(Accepted { item: new_item(id, inbound, now), duplicate: false }))
+        let accepted = Accepted { item: new_item(id, inbound, now), duplicate: false };
+        Ok(Taken::Stored(Box::new(accepted)))
     }
 
     /// What was stored from this source under this id before.
@@ -277,7 +278,7 @@ impl Inbox {
 
     async fn why_not_taken(&self, inbound: &Inbound, most: MostOpen) -> Result<Taken, StoreError> {
         if let Some(item) = self.stored_before(&inbound.source, &inbound.external_id).await? {
-            return Ok(Taken::Stored(Accepted { item, duplicate: true }));
+            return Ok(Taken::Stored(Box::new(Accepted { item, duplicate: true })));
         }
         if self.store.chats().chat(inbound.workspace, inbound.chat).await?.archived {
             return Ok(Taken::Archived);

@@ -100,8 +100,9 @@
     const question = find("article", fromHtml(await response.text()));
     if (!question || byData("turn", turn)) return;
     const own = byData("id", question.dataset.id);
-    if (own) taken(question.dataset.id, turn);
-    else keepingEnd(() => (byData("answer", turn) ?? entry).before(question));
+    if (own) return taken(question.dataset.id, turn);
+    keepingEnd(() => (byData("answer", turn) ?? entry).before(question));
+    foldEarlier(question.dataset.instead, question);
   }
 
   function showStop() {
@@ -137,9 +138,12 @@
     if (here) here.lastElementChild.textContent = first;
   }
 
-  function post(words, attachments = []) {
+  /** Sends a message: in place of an earlier one and all that came after it, if that one's turn is given. */
+  function post(words, attachments = [], turn) {
     nameChat(words);
     const message = { type: "message", id: newId(), text: words, attachments };
+    // A command takes nothing back.
+    if (turn && !words.startsWith("/")) message.instead = turn;
     showMessage(message);
     waiting.set(message.id, message);
     remember();
@@ -198,6 +202,28 @@
     entry.append(at);
     localTimes(entry);
     addEntry(entry);
+    foldEarlier(message.instead, entry);
+  }
+
+  /** What a message takes the place of is folded above it, but for what still wants something of somebody. */
+  function foldEarlier(turn, entry) {
+    if (!turn) return;
+    const first = byData("turn", turn);
+    let from = first?.closest(".earlier") ?? first ?? find("#log > .entry");
+    if (from?.previousElementSibling?.matches(".earlier")) from = from.previousElementSibling;
+    const fold = make("details", "entry earlier");
+    fold.append(make("summary", "", say("Earlier version")));
+    for (let at = from; at && at !== entry; ) {
+      const next = at.nextElementSibling;
+      if (at.matches(".earlier")) {
+        fold.append(...[...at.children].slice(1));
+        at.remove();
+      } else fold.append(at);
+      at = next;
+    }
+    if (fold.children.length < 2) return;
+    fold.open = !!find(".ask form, .task:not([data-state=done], [data-state=failed], [data-state=cancelled])", fold);
+    keepingEnd(() => entry.before(fold));
   }
 
   /** The message is stored; its answer will come in this turn. */
@@ -224,6 +250,8 @@
     const entry = byData("id", frame.id);
     find(".failed", entry)?.remove();
     entry.append(make("p", "failed", frame.message));
+    // What it was to take the place of still stands.
+    if (message.instead && entry.previousElementSibling?.matches(".earlier")) entry.previousElementSibling.open = true;
     if (frame.retry_after_s) {
       held ||= setTimeout(sayAgain, frame.retry_after_s * 1000);
       return;
@@ -468,16 +496,28 @@
     // It may be further up than the page goes.
     const answer = here ? null : await fetch(`/chats/${chat}/message/${turn}`).catch(() => null);
     const question = here ?? (answer?.ok ? find("article", fromHtml(await answer.text())) : null);
-    if (question) post(wordsOf(question), filesOf(question));
+    if (question) post(wordsOf(question), filesOf(question), turn);
     else problem(say("The message that this answers could not be found. Write it again."));
   }
-  // What was being written while an older message is edited: it comes back when that is sent.
-  let draft = "";
+  // What was being written while an older message is edited: it comes back when that is sent, or left as it was.
+  let draft = "", edited = null;
+  const editing = make("p", "hint editing");
+  editing.append(say("Your message is edited: what you send takes its place."), " ", act(say("Leave it as it was"), say("Leave your message as it was"), leaveIt));
   function edit(entry) {
     const words = wordsOf(entry);
-    if (text.value.trim() && text.value.trim() !== words.trim()) draft = text.value;
+    if (!edited && text.value.trim() && text.value.trim() !== words.trim()) draft = text.value;
+    edited = entry.dataset.turn;
+    find(".row", form).before(editing);
+    for (const again of [...uploads].filter((one) => one.again)) again.off();
     write(words);
     filesOf(entry).forEach(attachAgain);
+  }
+  function leaveIt() {
+    edited = null;
+    editing.remove();
+    for (const again of [...uploads].filter((one) => one.again)) again.off();
+    write(draft);
+    draft = "";
   }
   async function copyAnswer(entry, button) {
     const source = await fetch(`/chats/${chat}/answer/${entry.dataset.answer}`).catch(() => null);
@@ -597,6 +637,8 @@
       if (thoughts) find(".text", answer).before(thoughts);
       keepingEnd(() => { entry.replaceWith(answer); dress(log); });
       showStop();
+      // Nobody waits for an answer whose place is taken.
+      if (byData("answer", frame.turn)?.closest(".earlier")) return;
       announce(say("Agent: {words}", { words: words.trim().slice(0, 400) }));
       notify(say("There is an answer."));
     },
@@ -865,6 +907,7 @@
   }
   function notify(words) {
     if (!document.hidden || !wantsNotes()) return;
+    const shown = { body: words, tag: `cloister-${workspace}-${chat}`, icon: find("link[rel=apple-touch-icon]").href, data: { page: location.pathname } };
     try {
       const note = new Notification("Cloister", { body: words, tag: `cloister-${workspace}-${chat}`, icon: find("link[rel=icon]").href });
       note.onclick = () => { window.focus(); note.close(); };
@@ -922,6 +965,7 @@
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     if (document.body.classList.contains("drawer")) { drawer(false); find("#menu").focus(); }
+    else if (edited) leaveIt();
     for (const more of all(".more[open]")) { more.open = false; find("summary", more).focus(); }
     problem("");
   });
@@ -990,8 +1034,8 @@
   /** A file that is here already, sent with another message. */
   function attachAgain(attachment) {
     if (uploads.size >= number("maxFiles") || [...uploads].some((entry) => entry.attachment?.path === attachment.path)) return;
-    const entry = { attachment };
-    entry.item = uploadLine(attachment, () => { uploads.delete(entry); entry.item.remove(); });
+    const entry = { attachment, again: true, off() { uploads.delete(entry); entry.item.remove(); } };
+    entry.item = uploadLine(attachment, entry.off);
     if (pictures.has(attachment.path)) entry.item.prepend(thumbnail(pictures.get(attachment.path), ""));
     uploads.add(entry);
   }
@@ -1119,10 +1163,13 @@
     const attachments = [...uploads].map((entry) => entry.attachment);
     for (const entry of uploads) entry.item.remove();
     uploads.clear();
+    const turn = edited;
+    edited = null;
+    editing.remove();
     text.value = draft;
     draft = "";
     grow();
-    post(words, attachments);
+    post(words, attachments, turn);
   }
 
   if (form) {
@@ -1177,7 +1224,7 @@
   dress(log);
   // Who comes for one entry is shown that one.
   const looked = location.hash.length > 1 && location.hash !== "#end" && document.getElementById(location.hash.slice(1));
-  if (looked) { looked.scrollIntoView({ block: "center" }); atEnd = nearEnd(); }
+  if (looked) { looked.closest(".earlier")?.setAttribute("open", ""); looked.scrollIntoView({ block: "center" }); atEnd = nearEnd(); }
   else toEnd();
   showStop();
   connect();

@@ -1,8 +1,9 @@
 //! The entries of a page of a conversation, as they stand now, with the tasks of each turn below its answer.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
-use cloister_control::rows::{Cursor, Entry, HistoryPage, InboxState, Task};
+use cloister_control::rows::{ApprovalState, Cursor, Entry, HistoryPage, InboxState, Task};
 use cloister_protocol::link::Step;
 use cloister_protocol::{AgentFrame, ChatId, TaskId, TurnId};
 use cloister_words::say;
@@ -19,6 +20,8 @@ pub(super) struct ShownConversation {
     chat: ChatId,
     history: HistoryPage,
     now: Now,
+    /// The rows of the inbox that later messages took the place of.
+    replaced: Vec<Range<i64>>,
     /// The tasks of the turns on this page; with their steps while they are at work.
     tasks: Vec<(Task, Option<Vec<Step>>)>,
 }
@@ -34,6 +37,7 @@ impl ShownConversation {
     ) -> Result<Self, Failure> {
         let (control, workspace) = (&state.control, viewer.workspace);
         let history = control.inbox().history(workspace, chat, cursor, count).await?;
+        let replaced = control.inbox().replaced(workspace, chat).await?;
         let allowed = control.egress().of(viewer.user.id).await?;
         let mut now = Now { to: viewer.to, chat: Some(chat), allowed, ..Now::default() };
         for entry in &history.entries {
@@ -57,7 +61,7 @@ impl ShownConversation {
             };
             tasks.push((task, steps));
         }
-        Ok(Self { chat, history, now, tasks })
+        Ok(Self { chat, history, now, replaced, tasks })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -107,17 +111,86 @@ impl ShownConversation {
                     }
                 }
             }
-            @for entry in entries {
-                @match entry {
-                    Entry::Said(item) => (entries::said(self.now.to, item)),
-                    Entry::Told(item) => {
-                        @if let Some(told) = entries::told(&item.frame, item.created_at, &self.now) { (told) }
-                    },
+            @for Stretch { earlier, entries } in self.stretches() {
+                @if earlier {
+                    // What still wants something of somebody is not hidden from them.
+                    details.entry.earlier open[entries.iter().any(|entry| self.is_open(entry))] {
+                        summary { (say!(self.now.to, "Earlier version")) }
+                        @for entry in entries { (self.entry(entry)) }
+                    }
+                } @else {
+                    @for entry in entries { (self.entry(entry)) }
                 }
-                @if let Some(turn) = turn_shown_by(entry) { (self.cards(|task| task.turn == turn)) }
             }
             (self.cards(|task| !turns.contains(&task.turn)))
         }
+    }
+
+    fn entry(&self, entry: &Entry) -> Markup {
+        html! {
+            @match entry {
+                Entry::Said(item) => (entries::said(self.now.to, item)),
+                Entry::Told(item) => {
+                    @if let Some(told) = entries::told(&item.frame, item.created_at, &self.now) { (told) }
+                },
+            }
+            @if let Some(turn) = turn_shown_by(entry) { (self.cards(|task| task.turn == turn)) }
+        }
+    }
+
+    /// The entries in their order, those together that something later took the place of.
+    fn stretches(&self) -> Vec<Stretch<'_>> {
+        let entries = &self.history.entries;
+        // What belongs to no turn stands with what is before it.
+        let mut earlier = entries.iter().find_map(|entry| self.is_replaced(entry)).unwrap_or(false);
+        let mut stretches: Vec<Stretch<'_>> = Vec::new();
+        for entry in entries {
+            let mut of_its_own = Stretch { earlier, entries: vec![entry] };
+            if let Some(replaced) = self.is_replaced(entry) {
+                of_its_own.earlier = replaced;
+                // How something ended whose place is taken already is no new stretch.
+                let late = replaced && !earlier && matches!(entry, Entry::Told(_));
+                let fold = stretches.iter_mut().rev().find(|stretch| stretch.earlier);
+                if let Some(fold) = fold.filter(|_| late) {
+                    fold.entries.push(entry);
+                    continue;
+                }
+                earlier = replaced;
+            }
+            match stretches.last_mut().filter(|last| last.earlier == earlier) {
+                Some(last) => last.entries.push(entry),
+                None => stretches.push(of_its_own),
+            }
+        }
+        stretches
+    }
+
+    /// Whether something later took the place of an entry, if that can be told from it.
+    fn is_replaced(&self, entry: &Entry) -> Option<bool> {
+        let row = match entry {
+            Entry::Said(item) => item.id,
+            Entry::Told(item) => match &item.frame {
+                AgentFrame::End(end) => end.turn.message()?,
+                _ => return None,
+            },
+        };
+        Some(self.replaced.iter().any(|range| range.contains(&row)))
+    }
+
+    /// Whether something is at work or waits for an answer below an entry.
+    fn is_open(&self, entry: &Entry) -> bool {
+        let turn = turn_shown_by(entry);
+        let asks = match entry {
+            Entry::Told(item) => match &item.frame {
+                AgentFrame::Ask(ask) => {
+                    let approval = self.now.approvals.get(&ask.approval);
+                    approval.is_some_and(|approval| approval.state == ApprovalState::Pending)
+                }
+                _ => false,
+            },
+            Entry::Said(_) => false,
+        };
+        asks || self.at_work().any(|task| Some(&task.turn) == turn.as_ref())
     }
 
     fn cards(&self, these: impl Fn(&Task) -> bool) -> Markup {
@@ -127,6 +200,13 @@ impl ShownConversation {
             }
         }
     }
+}
+
+/// Entries that follow each other.
+struct Stretch<'a> {
+    /// Something later took their place.
+    earlier: bool,
+    entries: Vec<&'a Entry>,
 }
 
 /// The turn whose answer stands here, or will: below it its tasks are shown, on one page and once.

@@ -85,12 +85,12 @@ pub(super) fn answer_id(turn: &TurnId) -> String {
 
 /// A person's message, and the place of its answer while there is none.
 pub(crate) fn said(to: Language, item: &InboxItem) -> Markup {
-    let Cause::Message { text, attachments, .. } = &item.cause else { return html! {} };
+    let Cause::Message { text, attachments, instead, .. } = &item.cause else { return html! {} };
     // The client's own name for it is the last part of its id.
     let id = item.external_id.splitn(3, ':').nth(2).unwrap_or_default();
     let turn = TurnId::of_message(item.id);
     html! {
-        article.entry.person id=(said_id(&turn)) data-id=(id) data-turn=(turn) data-files=[files(attachments)] aria-label=(say!(to, "You")) {
+        article.entry.person id=(said_id(&turn)) data-id=(id) data-turn=(turn) data-instead=[instead.as_ref()] data-files=[files(attachments)] aria-label=(say!(to, "You")) {
             @if !text.is_empty() { div.text translate="no" { (text) } }
             (attached(to, item, attachments))
             (stamp(item.received_at))
@@ -177,7 +177,7 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
         AgentFrame::End(end) if end.error == Some(ErrorCode::Continued) && end.text.is_empty() => {
             None
         }
-        AgentFrame::End(end) => Some(answer(now.to, end, at)),
+        AgentFrame::End(end) => Some(answer(now, end, at)),
         AgentFrame::SendFile(file) => Some(sent_file(now.to, file, at)),
         AgentFrame::Ask(ask) => Some(question(now.to, ask, now.approvals.get(&ask.approval))),
         AgentFrame::Update(Update::Notice { text }) => {
@@ -209,7 +209,8 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
     }
 }
 
-fn answer(to: Language, end: &End, at: i64) -> Markup {
+fn answer(now: &Now, end: &End, at: i64) -> Markup {
+    let to = now.to;
     let stopped = end.error == Some(ErrorCode::Cancelled);
     // The next message is answered for both.
     let failed = !stopped && end.error.is_some_and(|error| error != ErrorCode::Continued);
@@ -219,6 +220,14 @@ fn answer(to: Language, end: &End, at: i64) -> Markup {
             // What was said until then stays.
             @if stopped && end.text != STOPPED { p.hint.stopped { (say!(to, "Stopped")) } }
             (stamp(at))
+            // What began it is asked again; with the script there is a button for that.
+            @if let (true, Some(chat), Some(_asked)) = (failed, now.chat, &end.message) {
+                noscript {
+                    form method="post" action={ "/chats/" (chat) "/turns/" (end.turn) "/again" } {
+                        button.small type="submit" { (say!(to, "Try again")) }
+                    }
+                }
+            }
         }
     }
 }

@@ -39,8 +39,13 @@ impl Actor {
         let (trigger, chat, now) = (row.trigger()?, row.chat, scene.now);
         let trigger = Trigger { id: trigger, chat, cause: row.cause, prompt, model, now };
         let turn = TurnId::of_trigger(&trigger.id);
+        let instead = match &trigger.cause {
+            Cause::Message { instead, .. } => instead.as_ref().and_then(TurnId::message),
+            Cause::TasksEnded { .. } | Cause::Clear => None,
+        };
         self.hand_over_beginning(chat).await?;
         if self.send(Downlink::Trigger(trigger)).await {
+            self.end_replaced(instead, id, &owed).await;
             self.make_way(id, &owed).await;
             if let Some(cell) = &mut self.cell {
                 cell.sent.insert(id, owed);
@@ -81,12 +86,24 @@ impl Actor {
         Ok(())
     }
 
+    /// Nobody waits any more for the answers of what a message took the place of.
+    async fn end_replaced(&mut self, of: Option<i64>, by: i64, owed: &Owed) {
+        let (Some(cell), Some(of)) = (&self.cell, of) else { return };
+        let own = cell.sent.iter().filter(|(_, open)| open.from == owed.from);
+        let replaced: Vec<i64> =
+            own.map(|(open, _)| *open).filter(|open| (of..by).contains(open)).collect();
+        for open in replaced {
+            self.cancel(TurnId::of_message(open)).await;
+        }
+    }
+
     /// Does to what the same person still waits for what they are set up to. Only where nothing else is under way:
     /// nobody's message ends the turn of somebody else, or is answered in it.
     async fn make_way(&mut self, row: i64, owed: &Owed) {
         let Some(cell) = self.cell.as_ref().filter(|_| owed.from.is_some()) else { return };
         let alone = cell.sent.values().all(|open| open.from == owed.from);
-        let earlier: Vec<i64> = cell.sent.keys().copied().filter(|open| *open < row).collect();
+        let waits = |open: &i64| *open < row && !self.cancelled.contains(open);
+        let earlier: Vec<i64> = cell.sent.keys().copied().filter(waits).collect();
         if !alone {
             return;
         }
