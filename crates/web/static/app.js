@@ -903,16 +903,23 @@
     if (on && await Notification.requestPermission() !== "granted") {
       problem(say("This browser lets this page show no notifications. Its settings for this site change that."));
     } else wantsNotes(on);
+    if (wantsNotes()) worker()?.catch(() => {});
     showNotifyButton();
   }
   function notify(words) {
     if (!document.hidden || !wantsNotes()) return;
     const shown = { body: words, tag: `cloister-${workspace}-${chat}`, icon: find("link[rel=apple-touch-icon]").href, data: { page: location.pathname } };
     try {
-      const note = new Notification("Cloister", { body: words, tag: `cloister-${workspace}-${chat}`, icon: find("link[rel=icon]").href });
+      const note = new Notification("Cloister", shown);
       note.onclick = () => { window.focus(); note.close(); };
-    } catch { /* Phones show them only for a service worker, which this page has none of. */ }
+    } catch {
+      // Phones show them for a worker alone.
+      worker()?.then((ready) => ready.showNotification("Cloister", shown)).catch(() => {});
+    }
   }
+  /** The worker that shows notifications, in this browser's keeping from the first consent on. */
+  const worker = () => navigator.serviceWorker?.register("/worker.js").then(() => navigator.serviceWorker.ready);
+  if (wantsNotes()) worker()?.catch(() => {});
   showNotifyButton();
 
   // ---- Buttons

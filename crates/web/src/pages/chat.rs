@@ -252,14 +252,6 @@ impl Picker {
     }
 }
 
-/// The ways to models with a key of one's own, and to other agents.
-fn own_key(to: Language) -> Markup {
-    html! {
-        p { a href="/model/own" { (say!(to, "Use a key of your own")) } }
-        p { a href="/agents" { (say!(to, "Your agents")) } }
-    }
-}
-
 impl View<'_> {
     fn document(&self) -> Markup {
         let to = self.viewer.to;
@@ -381,7 +373,6 @@ impl View<'_> {
                             button type="submit" { (say!(to, "Rename")) }
                         }
                         @if self.models.usable.len() > 1 && !self.chat.archived { (self.models.form(self)) }
-                        (own_key(to))
                         form method="post" action=(action("pin")) {
                             @let pinned = self.chats.iter().any(|one| one.chat.id == self.chat.id && one.pinned);
                             input type="hidden" name="pinned" value=(!pinned);

@@ -89,5 +89,6 @@ pub(crate) fn routes(state: &State) -> Router<State> {
         .route("/chats/{chat}/cancel", post(acts::cancel_tasks))
         .layer(middleware::from_fn_with_state(state.clone(), session::same_origin_only))
         .route("/static/{file}", get(assets::serve))
+        .route("/worker.js", get(assets::worker))
         .layer(middleware::from_fn_with_state(state.clone(), headers::protect))
 }
