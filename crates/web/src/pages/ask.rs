@@ -11,6 +11,11 @@ use maud::{Markup, html};
 
 use crate::language::phrase;
 
+/// The field of a question's text with which what would happen ends.
+const WHO_ASKS: &str = "\nasked by: ";
+/// What is read at a glance.
+const GLANCE_CHARS: usize = 240;
+
 /// Where a browser goes after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Back {
@@ -77,8 +82,14 @@ pub(crate) fn card(to: Language, approval: &Approval, back: Back) -> Markup {
                     " " span.class data-class=(approval.class) { (class_of(to, &approval.class)) }
                 }
             }
+            @let effect = effect(approval).filter(|_| waits);
+            @if let Some(fields) = &effect {
+                p.effect translate="no" {
+                    @for (name, value) in fields { span { small { (legible(name)) } " " code { (legible(value)) } } " " }
+                }
+            }
             @if waits { (sources(to, approval)) }
-            details.what open[waits && !says_all(approval)] {
+            details.what open[waits && !(says_all(approval) || effect.is_some() && approval.sources.is_empty())] {
                 summary { (say!(to, "Details of {id}", id = approval.id)) }
                 p.why translate="no" { (legible(&approval.reason)) }
                 @if !waits { (sources(to, approval)) }
@@ -104,6 +115,19 @@ fn says_all(approval: &Approval) -> bool {
     approval.kind == ApprovalKind::Effect
         && approval.sources.is_empty()
         && (shown("command: ", "run: ") || shown("file: ", "delete the file "))
+}
+
+/// All that would happen, field by field, where it is short enough to be read at a glance and the title has not said it.
+/// What is longer, or has lines, is shown to the letter at once.
+fn effect(approval: &Approval) -> Option<Vec<(&str, &str)>> {
+    let (own, _who_asks) = approval.text.split_once(WHO_ASKS)?;
+    let is_effect = approval.kind == ApprovalKind::Effect && !says_all(approval);
+    if !is_effect || own.chars().count() > GLANCE_CHARS {
+        return None;
+    }
+    let fields: Vec<_> = own.lines().map(|line| line.split_once(": ")).collect::<Option<_>>()?;
+    let has_address = fields.iter().any(|(name, _)| *name == "address");
+    Some(fields.into_iter().filter(|(name, _)| !(has_address && *name == "host")).collect())
 }
 
 fn sources(to: Language, approval: &Approval) -> Markup {
