@@ -41,6 +41,8 @@ mod flood;
 #[cfg(test)]
 mod gates;
 #[cfg(test)]
+mod independent;
+#[cfg(test)]
 mod isolation;
 #[cfg(test)]
 mod limits;
