@@ -68,6 +68,8 @@ mod plans;
 mod policies;
 #[cfg(test)]
 mod quota;
+mod readme;
+#[cfg(test)]
 mod rebuilt;
 #[cfg(test)]
 mod secrets;
