@@ -118,6 +118,9 @@ screenshots: ## pictures of the main pages at three widths, light and dark, judg
 	$(CARGO) build --locked --workspace --bins
 	$(CARGO) $(RUNNER) --locked -p cloister --test browser gallery
 
+pictures: screenshots ## renew the few that the documentation shows: docs/pictures
+	@scripts/pictures
+
 matrix: ## write the reviewed tables of admin calls and of cell requests from the code; review what changed
 	CLOISTER_WRITE_MATRIX=1 $(CARGO) $(RUNNER) --locked -p cloister-web -p cloister-control matrix
 
@@ -131,4 +134,4 @@ schema: ## write docs/protocol.schema.json and docs/surface.schema.json from the
 openapi: ## write docs/openapi.json from the table of admin calls
 	$(CARGO) run --locked -q -p cloister-web --example openapi > docs/openapi.json
 
-.PHONY: help words up matrix-connector telegram-connector discord-connector test soak escape fuzz chaos backlog redteam bench screenshots local-model matrix-bench audit-bench dist timings fresh lint matrix schema openapi
+.PHONY: help words up matrix-connector telegram-connector discord-connector test soak escape fuzz chaos backlog redteam bench screenshots pictures local-model matrix-bench audit-bench dist timings fresh lint matrix schema openapi

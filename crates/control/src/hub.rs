@@ -224,6 +224,7 @@ fn within_bounds(mut frame: AgentFrame) -> AgentFrame {
         }
         AgentFrame::ToolResult(result) => cut(&mut result.output),
         AgentFrame::Update(Update::Model { thought, .. }) => cut(thought),
+        AgentFrame::Update(Update::Output { text, .. }) => cut(text),
         AgentFrame::Update(Update::Todos { todos, .. }) => {
             let mut left = LIVE_BYTES;
             todos.retain(|todo| {

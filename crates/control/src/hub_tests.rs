@@ -69,6 +69,7 @@ fn what_waits_for_a_slow_listener_is_bounded() {
         AgentFrame::ToolCall(call(large.clone().into())),
         AgentFrame::ToolResult(result),
         AgentFrame::Update(todos),
+        AgentFrame::Update(Update::Output { task: None, call: "c".into(), text: large }),
         small.clone(),
     ] {
         hub.say(workspace, chat, frame, None);
@@ -78,6 +79,6 @@ fn what_waits_for_a_slow_listener_is_bounded() {
         assert!(serde_json::to_string(&*frame).unwrap().len() <= LIVE_BYTES + 1000, "{frame:?}");
         heard.push(frame);
     }
-    assert_eq!(heard.len(), 4, "all but the piece of an answer");
-    assert_eq!(*heard[3], small, "what is short is passed on as it is");
+    assert_eq!(heard.len(), 5, "all but the piece of an answer");
+    assert_eq!(*heard[4], small, "what is short is passed on as it is");
 }

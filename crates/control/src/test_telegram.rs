@@ -101,6 +101,7 @@ impl<'a> Telegram<'a> {
             from: speaker.name.clone(),
             text: text.to_owned(),
             attachments: Vec::new(),
+            instead: None,
             heard_in: Some(HeardIn { conversation: speaker.conversation.id, origin: None }),
         };
         let receipt = self.world.control.inbox().receive(message).await?;

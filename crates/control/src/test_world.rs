@@ -160,6 +160,7 @@ impl World {
                 from: from.name.to_string(),
                 text: text.into(),
                 attachments: Vec::new(),
+                instead: None,
             },
             meant: Typed::meant(crate::commands::parse(text).as_ref()),
             heard_in: conversation

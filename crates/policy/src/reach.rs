@@ -203,7 +203,7 @@ impl CellRequest {
             Uplink::ToolResult(_) => Self::ToolResult,
             Uplink::Update(Update::Restart { .. }) => Self::Restart,
             Uplink::Update(Update::Model { .. }) => Self::Model,
-            Uplink::Update(Update::Progress { .. }) => Self::Progress,
+            Uplink::Update(Update::Progress { .. } | Update::Output { .. }) => Self::Progress,
             Uplink::Update(
                 Update::Task { .. }
                 | Update::Notice { .. }

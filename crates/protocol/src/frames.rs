@@ -36,6 +36,10 @@ pub struct Message {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
+    /// The turn of an earlier message of the same person in this chat: this one takes its place, and that of all that
+    /// came after it. Nothing of that is gone, but the agent is not shown it any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<TurnId>,
     /// Who wrote it, as the control plane knows; what a client puts here is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
@@ -234,6 +238,15 @@ pub enum Update {
         /// How often it has been asked the same by now, where that is more than once.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attempt: Option<u32>,
+    },
+    /// What a command that runs in a step of a task has printed last, in place of what was told of it before. Told a few
+    /// times a second at most; what came of the step tells the rest.
+    Output {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskId>,
+        /// The id of its call.
+        call: String,
+        text: String,
     },
     /// Something the person should know: a budget nearly used up, a workspace over its quota.
     Notice { text: String },

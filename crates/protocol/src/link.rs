@@ -103,7 +103,14 @@ pub struct Trigger {
 #[serde(tag = "cause", rename_all = "snake_case")]
 pub enum Cause {
     /// A person wrote.
-    Message { from: String, text: String, attachments: Vec<Attachment> },
+    Message {
+        from: String,
+        text: String,
+        attachments: Vec<Attachment>,
+        /// The turn that this takes the place of, with all that came after it: they are not what was said any more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instead: Option<TurnId>,
+    },
     /// Tasks that one turn delegated have ended, each told once; tell the person. Others of it may go on.
     TasksEnded { reports: Vec<TaskReport> },
     /// Forget the conversation so far: the context of this chat starts empty. No model is called.

@@ -68,6 +68,7 @@ impl World {
                 from: "ada".into(),
                 text: text.into(),
                 attachments: Vec::new(),
+                instead: None,
             },
             meant: Meant::Words,
             heard_in: Some(HeardIn { conversation: self.alone.id, origin: None }),

@@ -278,7 +278,7 @@ async fn copy_said(
     rows.truncate(MOST_ROWS as usize);
     let mut turns = HashMap::new();
     let mut last = 0;
-    for row in rows.into_iter().rev() {
+    for row in without_replaced(rows)?.into_iter().rev() {
         last = sqlx::query_scalar(
             "INSERT INTO inbox (source, external_id, workspace_id, chat, cause, state, received_at, \
                                 answered_at, command, sender) \
@@ -311,10 +311,30 @@ async fn copy_said(
     Ok((turns, cut))
 }
 
+/// Rows, newest first, without those that a later one of them took the place of.
+fn without_replaced(rows: Vec<SaidRow>) -> Result<Vec<SaidRow>, StoreError> {
+    let mut before = i64::MAX;
+    let mut kept = Vec::with_capacity(rows.len());
+    for row in rows {
+        if row.id >= before {
+            continue;
+        }
+        let cause: Cause =
+            serde_json::from_str(&row.cause).map_err(|e| corrupt("inbox cause", e))?;
+        if let Cause::Message { instead: Some(turn), .. } = cause {
+            before = turn.message().unwrap_or(before);
+        }
+        kept.push(row);
+    }
+    Ok(kept)
+}
+
 /// A message whose files are those of the branch.
 fn moved(cause: &str, from: ChatId, to: ChatId) -> Result<String, StoreError> {
     let mut cause: Cause = serde_json::from_str(cause).map_err(|e| corrupt("inbox cause", e))?;
-    if let Cause::Message { attachments, .. } = &mut cause {
+    if let Cause::Message { attachments, instead, .. } = &mut cause {
+        // What it took the place of stays behind.
+        *instead = None;
         for file in attachments {
             if let Some(rest) = file.path.strip_prefix(&format!("chats/{from}/")) {
                 file.path = format!("chats/{to}/{rest}");

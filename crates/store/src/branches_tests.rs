@@ -20,13 +20,19 @@ async fn world() -> (tempfile::TempDir, Store, WorkspaceId) {
 
 /// Somebody says something, and it is answered.
 async fn talk(store: &Store, workspace: WorkspaceId, text: &str) -> i64 {
+    talk_instead(store, workspace, text, None).await
+}
+
+/// The same, in place of what was said from a row on.
+async fn talk_instead(store: &Store, workspace: WorkspaceId, text: &str, of: Option<i64>) -> i64 {
     let file = Attachment {
         path: "chats/C1/incoming/a.txt".into(),
         name: "a.txt".into(),
         mime: "text/plain".into(),
         size: 1,
     };
-    let cause = Cause::Message { from: "ada".into(), text: text.into(), attachments: vec![file] };
+    let (from, text_of, instead) = ("ada".into(), text.into(), of.map(TurnId::of_message));
+    let cause = Cause::Message { from, text: text_of, attachments: vec![file], instead };
     let (external_id, meant) = (format!("{workspace}:C1:{text}"), Meant::Words);
     let source = "socket".to_owned();
     let said =
@@ -103,6 +109,32 @@ async fn a_branch_begins_with_the_conversation_up_to_there() {
         "nothing is answered again"
     );
     assert_eq!(branches.last_answered(workspace, FIRST, one).await.unwrap(), Some(one));
+}
+
+/// What was edited or asked again is not what was said any more: a branch begins without it, unless it is a branch of it.
+#[tokio::test]
+async fn a_branch_begins_without_what_was_taken_the_place_of() {
+    let (_dir, store, workspace) = world().await;
+    talk(&store, workspace, "one").await;
+    let wrong = talk(&store, workspace, "wrnog").await;
+    let after = talk(&store, workspace, "after").await;
+    let right = talk_instead(&store, workspace, "right", Some(wrong)).await;
+    let last = talk_instead(&store, workspace, "righter", Some(right)).await;
+    let replaced = store.inbox().replaced(workspace, FIRST).await.unwrap();
+    assert_eq!(replaced, [wrong..right, right..last]);
+    let since =
+        async |person| store.inbox().others_since((workspace, FIRST), wrong, person).await.unwrap();
+    assert!(!since("ada").await && since("bob").await);
+    let branches = store.branches();
+    let texts = async |key: &str, upto: i64| {
+        let number = branches.take_number(workspace, key).await.unwrap();
+        branches.branch(&Actor::person("ada"), branch(workspace, number, upto)).await.unwrap();
+        assert!(store.inbox().replaced(workspace, number).await.unwrap().is_empty());
+        let begun = branches.begun_with(workspace, number).await.unwrap();
+        begun.into_iter().map(|one| one.end.text).collect::<Vec<_>>()
+    };
+    assert_eq!(texts("new", last).await, ["echo: one", "echo: righter"]);
+    assert_eq!(texts("old", after).await, ["echo: one", "echo: wrnog", "echo: after"]);
 }
 
 #[tokio::test]

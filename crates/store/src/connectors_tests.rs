@@ -42,8 +42,12 @@ impl World {
     }
 
     async fn heard(&self, room: &Conversation, id: &str) -> i64 {
-        let cause =
-            Cause::Message { from: "ada".into(), text: "hi".into(), attachments: Vec::new() };
+        let cause = Cause::Message {
+            from: "ada".into(),
+            text: "hi".into(),
+            attachments: Vec::new(),
+            instead: None,
+        };
         let inbound = Inbound {
             source: "matrix".into(),
             external_id: id.into(),

@@ -58,7 +58,7 @@ impl Setup {
 
     async fn said(&self, text: &str) -> i64 {
         let (from, text) = ("ada".to_owned(), text.to_owned());
-        self.came_in(Cause::Message { from, text, attachments: Vec::new() }).await
+        self.came_in(Cause::Message { from, text, attachments: Vec::new(), instead: None }).await
     }
 
     async fn came_in(&self, cause: Cause) -> i64 {

@@ -1,7 +1,9 @@
 //! A chat as people read it: what they said and what they were told, page by page from the newest.
 
+use std::ops::Range;
+
 use cloister_protocol::link::Cause;
-use cloister_protocol::{ChatId, WorkspaceId};
+use cloister_protocol::{ChatId, TurnId, WorkspaceId};
 
 use crate::error::{StoreError, Tried};
 use crate::inbox::Inbox;
@@ -87,6 +89,45 @@ impl Inbox {
                 && item.chat == chat
                 && matches!(item.cause, Cause::Message { .. })
         }))
+    }
+
+    /// Whether somebody else has written in a chat since a message.
+    pub async fn others_since(
+        &self,
+        (workspace, chat): (WorkspaceId, ChatId),
+        row: i64,
+        person: &str,
+    ) -> Result<bool, StoreError> {
+        sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM inbox WHERE workspace_id = ? AND chat = ? AND id > ? \
+             AND json_extract(cause, '$.cause') = 'message' AND json_extract(cause, '$.from') <> ?)",
+        )
+        .bind(workspace.number())
+        .bind(chat.number())
+        .bind(row)
+        .bind(person)
+        .fetch_one(self.store.reader())
+        .await
+        .tried("find out who has written since a message")
+    }
+
+    /// What was taken the place of in a chat, oldest first: from which row of the inbox on, and before which.
+    pub async fn replaced(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<Vec<Range<i64>>, StoreError> {
+        let rows: Vec<(i64, String)> = sqlx::query_as(
+            "SELECT id, json_extract(cause, '$.instead') FROM inbox \
+             WHERE workspace_id = ? AND chat = ? AND json_extract(cause, '$.instead') IS NOT NULL ORDER BY id",
+        )
+        .bind(workspace.number())
+        .bind(chat.number())
+        .fetch_all(self.store.reader())
+        .await
+        .tried("find what was taken the place of in a chat")?;
+        let range = |(id, turn)| Some(TurnId::kept(turn).message()?..id);
+        Ok(rows.into_iter().filter_map(range).collect())
     }
 
     /// The newest row that this chat has been told.

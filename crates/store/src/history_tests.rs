@@ -12,8 +12,12 @@ async fn chat_of(lines: usize) -> (tempfile::TempDir, Store, WorkspaceId, ChatId
     let chat =
         store.chats().new_chat(&Actor::person("test"), user.workspace, "", None).await.unwrap().id;
     for n in 0..lines {
-        let cause =
-            Cause::Message { from: "alice".into(), text: n.to_string(), attachments: vec![] };
+        let cause = Cause::Message {
+            from: "alice".into(),
+            text: n.to_string(),
+            attachments: vec![],
+            instead: None,
+        };
         let external_id = format!("{}:{chat}:m{n}", user.workspace);
         let (source, workspace) = ("socket".to_owned(), user.workspace);
         store

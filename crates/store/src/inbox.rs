@@ -125,7 +125,7 @@ pub struct Accepted {
 /// What became of a person's message.
 #[derive(Clone, Debug)]
 pub enum Taken {
-    Stored(Accepted),
+    Stored(Box<Accepted>),
     /// Its chat is archived.
     Archived,
     /// So many messages of its workspace, or of its sender there, wait for an answer already.
@@ -254,7 +254,7 @@ impl Inbox {
             Ok((Follows::Last(taken), Ok(new_item(id, inbound, now))))
         });
         match taken.await? {
-            Ok(item) => Ok(Taken::Stored(Accepted { item, duplicate: false })),
+            Ok(item) => Ok(Taken::Stored(Box::new(Accepted { item, duplicate: false }))),
             Err(inbound) => self.why_not_taken(&inbound, most).await,
         }
     }
@@ -278,7 +278,7 @@ impl Inbox {
 
     async fn why_not_taken(&self, inbound: &Inbound, most: MostOpen) -> Result<Taken, StoreError> {
         if let Some(item) = self.stored_before(&inbound.source, &inbound.external_id).await? {
-            return Ok(Taken::Stored(Accepted { item, duplicate: true }));
+            return Ok(Taken::Stored(Box::new(Accepted { item, duplicate: true })));
         }
         if self.store.chats().chat(inbound.workspace, inbound.chat).await?.archived {
             return Ok(Taken::Archived);

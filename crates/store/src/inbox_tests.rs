@@ -30,6 +30,7 @@ impl Setup {
                 from: "ada".to_owned(),
                 text: id.to_owned(),
                 attachments: Vec::new(),
+                instead: None,
             },
             meant: Meant::Words,
             heard_in: None,

@@ -17,7 +17,12 @@ async fn world() -> (tempfile::TempDir, Store, WorkspaceId) {
 }
 
 async fn say(store: &Store, workspace: WorkspaceId, chat: u32, text: &str) {
-    let cause = Cause::Message { from: "ada".into(), text: text.into(), attachments: vec![] };
+    let cause = Cause::Message {
+        from: "ada".into(),
+        text: text.into(),
+        attachments: vec![],
+        instead: None,
+    };
     let (chat, external_id) = (ChatId::from_number(chat), format!("{workspace}:{chat}:{text}"));
     let (source, meant) = ("socket".to_owned(), Meant::Words);
     let said = Inbound { source, external_id, workspace, chat, cause, meant, heard_in: None };

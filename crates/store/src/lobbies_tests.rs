@@ -71,6 +71,7 @@ impl World {
                 from: "ada".to_owned(),
                 text: id.to_owned(),
                 attachments: Vec::new(),
+                instead: None,
             },
             meant: Meant::Words,
             heard_in: place.map(|place| HeardIn { conversation: place.id, origin: None }),

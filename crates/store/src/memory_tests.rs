@@ -48,6 +48,7 @@ impl World {
                 from: "ada".to_owned(),
                 text: "hello".to_owned(),
                 attachments: Vec::new(),
+                instead: None,
             },
             meant: Meant::Words,
             heard_in: None,

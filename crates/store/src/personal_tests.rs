@@ -54,6 +54,7 @@ async fn live(store: &Store, keys: &Keyring, user: &User, words: &str) {
             from: user.name.to_string(),
             text: words.to_owned(),
             attachments: Vec::new(),
+            instead: None,
         },
         meant: Meant::Words,
         heard_in: None,

@@ -50,6 +50,7 @@ impl World {
                 from: "ada".to_owned(),
                 text: id.to_owned(),
                 attachments: Vec::new(),
+                instead: None,
             },
             meant: Meant::Words,
             heard_in: Some(HeardIn { conversation: place.id, origin: Some("$1".to_owned()) }),

@@ -107,6 +107,7 @@ impl Place {
                 from: from.to_owned(),
                 text: id.to_owned(),
                 attachments: Vec::new(),
+                instead: None,
             },
             meant: Meant::Words,
             heard_in: None,

@@ -483,6 +483,7 @@ impl Client {
             from: self.from.clone(),
             text: message.text,
             attachments: message.attachments,
+            instead: message.instead,
             heard_in: None,
         };
         let receipt = match self.control.inbox().receive(incoming).await {

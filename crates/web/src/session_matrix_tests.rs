@@ -36,7 +36,7 @@ const HEAD: &str = "\
 ";
 
 /// What is for everybody: it says nothing of anybody, or takes a token of its own.
-const OPEN: [&str; 9] = [
+const OPEN: [&str; 10] = [
     "/healthz",
     "/readyz",
     "/metrics",
@@ -45,6 +45,7 @@ const OPEN: [&str; 9] = [
     "/invite",
     "/logout",
     "/static/{file}",
+    "/worker.js",
     "/hooks/{surface}/{name}",
 ];
 

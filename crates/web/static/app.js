@@ -112,8 +112,9 @@
     const question = find("article", fromHtml(await response.text()));
     if (!question || byData("turn", turn)) return;
     const own = byData("id", question.dataset.id);
-    if (own) taken(question.dataset.id, turn);
-    else keepingEnd(() => (byData("answer", turn) ?? entry).before(question));
+    if (own) return taken(question.dataset.id, turn);
+    keepingEnd(() => (byData("answer", turn) ?? entry).before(question));
+    foldEarlier(question.dataset.instead, question);
   }
 
   function showStop() {
@@ -156,10 +157,13 @@
     here.parentElement.insertBefore(here, [...here.parentElement.children].find((item) => !find(".pin", item)));
   }
 
-  function post(words, attachments = []) {
+  /** Sends a message: in place of an earlier one and all that came after it, if that one's turn is given. */
+  function post(words, attachments = [], turn) {
     nameChat(words);
     riseChat();
     const message = { type: "message", id: newId(), text: words, attachments };
+    // A command takes nothing back.
+    if (turn && !words.startsWith("/")) message.instead = turn;
     showMessage(message);
     waiting.set(message.id, message);
     remember();
@@ -218,6 +222,28 @@
     entry.append(at);
     localTimes(entry);
     addEntry(entry, floats);
+    foldEarlier(message.instead, entry);
+  }
+
+  /** What a message takes the place of is folded above it, but for what still wants something of somebody. */
+  function foldEarlier(turn, entry) {
+    if (!turn) return;
+    const first = byData("turn", turn);
+    let from = first?.closest(".earlier") ?? first ?? find("#log > .entry");
+    if (from?.previousElementSibling?.matches(".earlier")) from = from.previousElementSibling;
+    const fold = make("details", "entry earlier");
+    fold.append(make("summary", "", say("Earlier version")));
+    for (let at = from; at && at !== entry; ) {
+      const next = at.nextElementSibling;
+      if (at.matches(".earlier")) {
+        fold.append(...[...at.children].slice(1));
+        at.remove();
+      } else fold.append(at);
+      at = next;
+    }
+    if (fold.children.length < 2) return;
+    fold.open = !!find(".ask form, .task:not([data-state=done], [data-state=failed], [data-state=cancelled])", fold);
+    keepingEnd(() => entry.before(fold));
   }
 
   /** The message is stored; its answer will come in this turn. */
@@ -246,6 +272,8 @@
     const entry = byData("id", frame.id);
     find(".failed", entry)?.remove();
     entry.append(make("p", "failed", frame.message));
+    // What it was to take the place of still stands.
+    if (message.instead && entry.previousElementSibling?.matches(".earlier")) entry.previousElementSibling.open = true;
     if (frame.retry_after_s) {
       held ||= setTimeout(sayAgain, frame.retry_after_s * 1000);
       return;
@@ -490,16 +518,28 @@
     // It may be further up than the page goes.
     const answer = here ? null : await fetch(`/chats/${chat}/message/${turn}`).catch(() => null);
     const question = here ?? (answer?.ok ? find("article", fromHtml(await answer.text())) : null);
-    if (question) post(wordsOf(question), filesOf(question));
+    if (question) post(wordsOf(question), filesOf(question), turn);
     else problem(say("The message that this answers could not be found. Write it again."));
   }
-  // What was being written while an older message is edited: it comes back when that is sent.
-  let draft = "";
+  // What was being written while an older message is edited: it comes back when that is sent, or left as it was.
+  let draft = "", edited = null;
+  const editing = make("p", "hint editing");
+  editing.append(say("Your message is edited: what you send takes its place."), " ", act(say("Leave it as it was"), say("Leave your message as it was"), leaveIt));
   function edit(entry) {
     const words = wordsOf(entry);
-    if (text.value.trim() && text.value.trim() !== words.trim()) draft = text.value;
+    if (!edited && text.value.trim() && text.value.trim() !== words.trim()) draft = text.value;
+    edited = entry.dataset.turn;
+    find(".row", form).before(editing);
+    for (const again of [...uploads].filter((one) => one.again)) again.off();
     write(words);
     filesOf(entry).forEach(attachAgain);
+  }
+  function leaveIt() {
+    edited = null;
+    editing.remove();
+    for (const again of [...uploads].filter((one) => one.again)) again.off();
+    write(draft);
+    draft = "";
   }
   async function copyAnswer(entry, button) {
     const source = await fetch(`/chats/${chat}/answer/${entry.dataset.answer}`).catch(() => null);
@@ -624,6 +664,8 @@
         tasksOf(frame.turn).reverse().forEach((task) => byData("answer", frame.turn).after(task));
       } else keepingEnd(() => { entry.replaceWith(answer); dress(log); });
       showStop();
+      // Nobody waits for an answer whose place is taken.
+      if (byData("answer", frame.turn)?.closest(".earlier")) return;
       announce(say("Agent: {words}", { words: words.trim().slice(0, 400) }));
       notify(say("There is an answer."));
     },
@@ -656,6 +698,18 @@
     question(frame) {
       const old = byData("approval", frame.approval);
       if (old && find("form", old)) keepingEnd(() => old.replaceWith(fromHtml(frame.html)));
+    },
+    // What a running command has printed last. Who opened its steps is shown that of the step that prints.
+    output(frame) {
+      const step = stepOf(frame.task, frame.call);
+      if (!step || !frame.html || step.dataset.status !== "running") return;
+      if (!step.dataset.live) find("details", step).open = true;
+      step.dataset.live = "";
+      keepingEnd(() => {
+        find(".output", step).replaceWith(fromHtml(frame.html));
+        const shown = find(".output", step);
+        shown.scrollTop = shown.scrollHeight;
+      });
     },
     // In whichever chat they are asked.
     waiting(frame) { setWaiting(frame.count); },
@@ -774,8 +828,9 @@
     if (!list || byData("call", frame.id, list)) return;
     keepingEnd(() => list.append(step));
   }
+  const stepOf = (task, call) => byData("call", call, find(".steps .list", card(task) ?? make("i")) ?? make("i"));
   function stepDone(frame) {
-    const step = byData("call", frame.id, find(".steps .list", card(frame.task) ?? make("i")) ?? make("i"));
+    const step = stepOf(frame.task, frame.id);
     if (!step) return;
     step.dataset.status = frame.ok ? "ok" : "failed";
     keepingEnd(() => find(".output", step).replaceWith(fromHtml(frame.html)));
@@ -894,15 +949,23 @@
     if (on && await Notification.requestPermission() !== "granted") {
       problem(say("This browser lets this page show no notifications. Its settings for this site change that."));
     } else wantsNotes(on);
+    if (wantsNotes()) worker()?.catch(() => {});
     showNotifyButton();
   }
   function notify(words) {
     if (!document.hidden || !wantsNotes()) return;
+    const shown = { body: words, tag: `cloister-${workspace}-${chat}`, icon: find("link[rel=apple-touch-icon]").href, data: { page: location.pathname } };
     try {
-      const note = new Notification("Cloister", { body: words, tag: `cloister-${workspace}-${chat}`, icon: find("link[rel=icon]").href });
+      const note = new Notification("Cloister", shown);
       note.onclick = () => { window.focus(); note.close(); };
-    } catch { /* Phones show them only for a service worker, which this page has none of. */ }
+    } catch {
+      // Phones show them for a worker alone.
+      worker()?.then((ready) => ready.showNotification("Cloister", shown)).catch(() => {});
+    }
   }
+  /** The worker that shows notifications, in this browser's keeping from the first consent on. */
+  const worker = () => navigator.serviceWorker?.register("/worker.js").then(() => navigator.serviceWorker.ready);
+  if (wantsNotes()) worker()?.catch(() => {});
   showNotifyButton();
 
   // ---- Buttons
@@ -963,6 +1026,7 @@
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     if (document.body.classList.contains("drawer")) { drawer(false); find("#menu").focus(); }
+    else if (edited) leaveIt();
     for (const more of all(".more[open]")) { more.open = false; find("summary", more).focus(); }
     problem("");
   });
@@ -1031,8 +1095,8 @@
   /** A file that is here already, sent with another message. */
   function attachAgain(attachment) {
     if (uploads.size >= number("maxFiles") || [...uploads].some((entry) => entry.attachment?.path === attachment.path)) return;
-    const entry = { attachment };
-    entry.item = uploadLine(attachment, () => { uploads.delete(entry); entry.item.remove(); });
+    const entry = { attachment, again: true, off() { uploads.delete(entry); entry.item.remove(); } };
+    entry.item = uploadLine(attachment, entry.off);
     if (pictures.has(attachment.path)) entry.item.prepend(thumbnail(pictures.get(attachment.path), ""));
     uploads.add(entry);
   }
@@ -1160,10 +1224,13 @@
     const attachments = [...uploads].map((entry) => entry.attachment);
     for (const entry of uploads) entry.item.remove();
     uploads.clear();
+    const turn = edited;
+    edited = null;
+    editing.remove();
     text.value = draft;
     draft = "";
     grow();
-    post(words, attachments);
+    post(words, attachments, turn);
   }
 
   if (form) {
@@ -1218,7 +1285,7 @@
   dress(log);
   // Who comes for one entry is shown that one.
   const looked = location.hash.length > 1 && location.hash !== "#end" && document.getElementById(location.hash.slice(1));
-  if (looked) { looked.scrollIntoView({ block: "center" }); atEnd = nearEnd(); }
+  if (looked) { looked.closest(".earlier")?.setAttribute("open", ""); looked.scrollIntoView({ block: "center" }); atEnd = nearEnd(); }
   else toEnd();
   showStop();
   connect();

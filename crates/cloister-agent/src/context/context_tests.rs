@@ -5,7 +5,7 @@ use cloister_protocol::link::{Call, CallStatus, Outcome, Trigger};
 use cloister_protocol::{ChatId, ModelFacts, TurnId};
 
 use super::*;
-use crate::journal::{Accepted, Ending, Journal, Recorded};
+use crate::journal::{Accepted, Ending, Journal, Recorded, Replaced};
 
 const CHAT: u32 = 1;
 
@@ -76,10 +76,15 @@ fn window(tokens: u32) -> ModelFacts {
 }
 
 fn message(text: &str) -> Cause {
-    Cause::Message { from: "ann".into(), text: text.into(), attachments: Vec::new() }
+    Cause::Message { from: "ann".into(), text: text.into(), attachments: Vec::new(), instead: None }
 }
 
-fn past_turn(db: &ChatDb, cause: Cause, steps: &[Step], answered: &str) -> rusqlite::Result<()> {
+fn past_turn(
+    db: &ChatDb,
+    cause: Cause,
+    steps: &[Step],
+    answered: &str,
+) -> rusqlite::Result<TurnId> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let id = format!("m{}", NUMBER.fetch_add(1, Ordering::Relaxed)).parse().unwrap();
     let (chat, prompt, model) = (ChatId::from_number(CHAT), String::new(), ModelFacts::default());
@@ -96,7 +101,20 @@ fn past_turn(db: &ChatDb, cause: Cause, steps: &[Step], answered: &str) -> rusql
         usage: Usage::default(),
         error: None,
     };
-    db.end(&trigger, seq, &Ending { end, last: None, notices_told: 0 })
+    let turn = end.turn.clone();
+    db.end(&trigger, seq, &Ending { end, last: None, notices_told: 0 })?;
+    Ok(turn)
+}
+
+/// Says something in place of what was said from a turn on, if one is given.
+async fn say(chat: &Chat, text: &'static str, instead: Option<&TurnId>) -> TurnId {
+    let instead = instead.cloned();
+    chat.on_db(move |db| {
+        let (from, text, instead) = ("ann".into(), text.into(), instead.clone());
+        let cause = Cause::Message { from, text, attachments: Vec::new(), instead };
+        past_turn(db, cause, &[], "as you say")
+    })
+    .await
 }
 
 fn short(count: usize) -> Vec<(String, Vec<Step>, String)> {
@@ -181,6 +199,42 @@ async fn the_summary_of_a_cleared_chat_is_gone() {
     let loaded = chat.load("now").await;
     assert!(!shown(&loaded).contains("Old news.") && loaded.messages.len() == 2);
     assert!(chat.on_db(usual_backlog).await.is_none());
+}
+
+/// What was edited, or asked again, is not shown any more, nor what came of it: in turns, and in the summary.
+#[tokio::test]
+async fn what_was_taken_the_place_of_is_not_shown() {
+    let chat = Chat::new();
+    say(&chat, "first", None).await;
+    let wrong = say(&chat, "wrnog", None).await;
+    say(&chat, "about that", None).await;
+    let right = say(&chat, "right", Some(&wrong)).await;
+    let text = shown(&chat.load("now").await);
+    assert!(text.contains("first") && text.contains("right"), "{text}");
+    assert!(!text.contains("wrnog") && !text.contains("about that"), "{text}");
+    let righter = say(&chat, "righter", Some(&right)).await;
+    say(&chat, "go on", None).await;
+    let text = shown(&chat.load("now").await);
+    assert!(text.contains("righter") && !text.contains("right\"") && !text.contains("wrnog"));
+    assert!(!text.contains("are not shown here"), "nothing is missing: {text}");
+
+    // A summary that tells of it is none of this conversation any more; another is made of what is left.
+    let upto = chat.on_db(|db| db.newest((0, i64::MAX), &Replaced::default(), |_| true)).await;
+    let upto = upto[0].seq;
+    chat.on_db(move |db| db.set_summary(upto, "They were righter.")).await;
+    assert!(shown(&chat.load("now").await).contains("They were righter."));
+    say(&chat, "no, this", Some(&righter)).await;
+    let text = shown(&chat.load("now").await);
+    assert!(!text.contains("righter") && !text.contains("go on"), "{text}");
+    assert!(text.contains("first") && text.contains("no, this"), "{text}");
+    chat.past(short(40)).await;
+    let backlog = chat.on_db(usual_backlog).await.unwrap();
+    assert!(backlog.summary.is_none() && !backlog.transcript.contains("right"));
+    assert!(backlog.transcript.contains("first") && backlog.transcript.contains("no, this"));
+    let upto = backlog.upto;
+    chat.on_db(move |db| db.set_summary(upto, "They began anew.")).await;
+    let text = shown(&chat.load("now").await);
+    assert!(text.contains("They began anew.") && !text.contains("righter"), "{text}");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use cloister_protocol::link::Step;
 
 use super::past::{self, Past};
 use super::told;
-use crate::journal::{ChatDb, PastTurn};
+use crate::journal::{ChatDb, PastTurn, Replaced};
 use crate::text;
 
 /// About four bytes are a token.
@@ -97,7 +97,7 @@ impl Amount {
 }
 
 /// So much is folded into the summary at a time.
-const MAX_FOLD_TURNS: u32 = 64;
+const MAX_FOLD_TURNS: usize = 64;
 const MAX_FOLD_BYTES: usize = 32 << 10;
 const MAX_FOLD_TURN_BYTES: usize = 4 << 10;
 const MAX_SUMMARY_BYTES: usize = 8 << 10;
@@ -108,16 +108,27 @@ pub(super) struct Window {
     pub(super) past: Past,
     pub(super) overflow: bool,
     /// Turns that are neither shown nor in the summary.
-    pub(super) unseen: i64,
+    pub(super) unseen: usize,
+}
+
+/// What there is to show: the summary, where it still is of what was said; the last turn that it covers; and which turns
+/// since do not count any more.
+fn since(db: &ChatDb) -> rusqlite::Result<(Option<String>, i64, Replaced)> {
+    let floor = db.cleared_upto()?;
+    if let Some((upto, summary)) = db.summary(floor)? {
+        let replaced = db.replaced(upto)?;
+        if !replaced.reaches(upto) {
+            return Ok((Some(summary), upto, replaced));
+        }
+    }
+    Ok((None, floor, db.replaced(floor)?))
 }
 
 pub(super) fn load(db: &ChatDb, before: i64, room: Room) -> rusqlite::Result<Window> {
-    let floor = db.cleared_upto()?;
-    let summary = db.summary(floor)?;
-    let after = summary.as_ref().map_or(floor, |(upto, _)| *upto);
+    let (summary, after, replaced) = since(db)?;
     let mut spent = NOTHING;
     let mut too_large = None;
-    let turns = db.newest(after, before, |turn| {
+    let turns = db.newest((after, before), &replaced, |turn| {
         spent = spent.and(turn);
         let fits = room.shown().covers(spent);
         if !fits && too_large.is_none() {
@@ -131,9 +142,9 @@ pub(super) fn load(db: &ChatDb, before: i64, room: Room) -> rusqlite::Result<Win
         Some(newest) if turns.is_empty() => shortened(&mut past, &newest, room.shown().tokens),
         _ => turns.iter().rev().for_each(|turn| past.add(turn)),
     }
-    let summary = summary.map(|(_, text)| text::head(&text, MAX_SUMMARY_BYTES).to_owned());
+    let summary = summary.map(|text| text::head(&text, MAX_SUMMARY_BYTES).to_owned());
     let oldest = turns.last().map_or(before, |turn| turn.seq);
-    let unseen = db.count_between(after, oldest)?;
+    let unseen = db.count_between((after, oldest), &replaced)?;
     Ok(Window { summary, past, overflow: !room.renew().covers(spent), unseen })
 }
 
@@ -148,11 +159,9 @@ pub(crate) struct Backlog {
 
 pub(crate) fn backlog(db: &ChatDb, room: Room) -> rusqlite::Result<Option<Backlog>> {
     let _snapshot = db.snapshot()?;
-    let floor = db.cleared_upto()?;
-    let summary = db.summary(floor)?;
-    let after = summary.as_ref().map_or(floor, |(upto, _)| *upto);
+    let (summary, after, replaced) = since(db)?;
     let mut spent = NOTHING;
-    let kept = db.newest(after, i64::MAX, |turn| {
+    let kept = db.newest((after, i64::MAX), &replaced, |turn| {
         spent = spent.and(turn);
         // A newest turn that is larger than all we keep stays out of the summary all the same.
         spent.turns == 1 || room.kept().covers(spent)
@@ -160,14 +169,13 @@ pub(crate) fn backlog(db: &ChatDb, room: Room) -> rusqlite::Result<Option<Backlo
     let before = kept.last().map_or(0, |oldest_kept| oldest_kept.seq);
     let mut transcript = String::new();
     let mut upto = None;
-    for turn in db.oldest(after, before, MAX_FOLD_TURNS)? {
+    for turn in db.oldest((after, before), &replaced, MAX_FOLD_TURNS)? {
         if transcript.len() > room.fold() {
             break;
         }
         transcript.push_str(&as_lines(&turn));
         upto = Some(turn.seq);
     }
-    let summary = summary.map(|(_, text)| text);
     Ok(upto.map(|upto| Backlog { summary, transcript, upto }))
 }
 

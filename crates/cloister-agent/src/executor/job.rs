@@ -10,8 +10,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::Tools;
 use super::telling::Telling;
+use super::{Tools, showing};
 use crate::context::{MOST_SHRUNK, Room};
 use crate::door::{Door, DoorError};
 use crate::egress::Egress;
@@ -20,7 +20,7 @@ use crate::ledger::{CallPlace, Ledger};
 use crate::link::{Link, LinkError, next_connection};
 use crate::model::{ChatMessage, Model, ModelAnswer, ModelError, Tries};
 use crate::tools::look_at::Gallery as _;
-use crate::tools::{self, ChatFolder, DoorCall, Effect, Handler, Program, Tool};
+use crate::tools::{self, ChatFolder, DoorCall, Effect, Handler, Program, Tail, Tool};
 use crate::turn::request_id;
 use crate::work::{self, Attempt, Halt, Work};
 use crate::{text, tools::program};
@@ -155,7 +155,7 @@ impl Job {
         match tool.handler {
             Handler::Files(run) => Ok(on_files(run, &self.place, arguments).await),
             Handler::Program(parse) => match parse(arguments) {
-                Ok(program) => Ok(self.run_program(program).await),
+                Ok(program) => Ok(self.run_program(program, &call.id).await),
                 Err(wrong) => Ok(wrong),
             },
             Handler::Door(parse) => match parse(arguments) {
@@ -188,12 +188,14 @@ impl Job {
     }
 
     /// Runs a program, and adds what it could not reach to what came of it.
-    async fn run_program(&mut self, program: Program) -> Outcome {
+    async fn run_program(&mut self, program: Program, call: &str) -> Outcome {
         let (environment, trouble) = match self.egress.environment().await {
             Ok(environment) => (environment, None),
             Err(trouble) => (Vec::new(), Some(trouble)),
         };
-        let mut outcome = program::run(&self.place, program, &environment).await;
+        let (shown, printed) = watch::channel(Tail::default());
+        let run = program::run(&self.place, program, &environment, &shown);
+        let mut outcome = showing::while_it_runs(&self.link, (self.task, call), printed, run).await;
         if let Some(note) = self.egress.after_program(trouble).await {
             outcome.output.push('\n');
             outcome.output.push_str(&note);

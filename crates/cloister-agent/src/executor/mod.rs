@@ -6,6 +6,7 @@
 
 mod job;
 mod prompt;
+mod showing;
 mod telling;
 
 use std::path::PathBuf;

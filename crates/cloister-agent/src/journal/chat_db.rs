@@ -2,6 +2,7 @@
 //! gets slower as the chat grows.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -83,6 +84,23 @@ pub(crate) struct PastTurn {
     /// Why there is no answer, or not a whole one.
     pub(crate) error: Option<ErrorCode>,
     pub(crate) steps: Vec<Step>,
+}
+
+/// Turns that later messages took the place of, by their numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Replaced {
+    ranges: Vec<Range<i64>>,
+}
+
+impl Replaced {
+    fn contains(&self, turn: i64) -> bool {
+        self.ranges.iter().any(|range| range.contains(&turn))
+    }
+
+    /// Whether a summary up to a turn tells of what is not so any more.
+    pub(crate) fn reaches(&self, upto: i64) -> bool {
+        self.ranges.iter().any(|range| range.start <= upto)
+    }
 }
 
 pub(crate) struct ChatDb {
@@ -321,22 +339,39 @@ impl ChatDb {
             .optional()
     }
 
-    /// Replaces the running summary; older ones are of no more use.
+    /// Replaces the running summary; others are of no more use, even of more: they tell of what was taken back.
     pub(crate) fn set_summary(&self, upto_turn: i64, summary: &str) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
         self.connection.execute(
             "INSERT OR REPLACE INTO summaries (upto_turn, summary) VALUES (?1, ?2)",
             params![upto_turn, summary],
         )?;
-        self.connection.execute("DELETE FROM summaries WHERE upto_turn < ?1", [upto_turn])?;
+        self.connection.execute("DELETE FROM summaries WHERE upto_turn <> ?1", [upto_turn])?;
         transaction.commit()
+    }
+
+    /// What later messages after `floor` took the place of, whether those are answered yet or not.
+    pub(crate) fn replaced(&self, floor: i64) -> rusqlite::Result<Replaced> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT later.seq, coalesce(
+                 (SELECT seq FROM turns WHERE id = json_extract(later.cause, '$.instead')),
+                 -- What was no turn, because the control plane answered it: the first that came after it.
+                 (SELECT min(seq) FROM turns WHERE CAST(substr(id, 4) AS INTEGER) >=
+                     CAST(substr(json_extract(later.cause, '$.instead'), 4) AS INTEGER)))
+             FROM turns later WHERE later.seq > ?1 AND json_extract(later.cause, '$.instead') IS NOT NULL",
+        )?;
+        let ranges = statement.query_map([floor], |row| {
+            let (by, from): (i64, Option<i64>) = (row.get(0)?, row.get(1)?);
+            Ok(from.unwrap_or(by)..by)
+        })?;
+        Ok(Replaced { ranges: ranges.collect::<rusqlite::Result<_>>()? })
     }
 
     /// The newest ended turns between `floor` and `before`, newest first, for as long as `wanted`.
     pub(crate) fn newest(
         &self,
-        floor: i64,
-        before: i64,
+        (floor, before): (i64, i64),
+        replaced: &Replaced,
         mut wanted: impl FnMut(&PastTurn) -> bool,
     ) -> rusqlite::Result<Vec<PastTurn>> {
         let mut statement = self.connection.prepare_cached(
@@ -346,6 +381,9 @@ impl ChatDb {
         let mut rows = statement.query([floor, before])?;
         let mut turns = Vec::new();
         while let Some(row) = rows.next()? {
+            if replaced.contains(row.get(0)?) {
+                continue;
+            }
             let turn = self.past_turn(row)?;
             if !wanted(&turn) {
                 break;
@@ -358,30 +396,36 @@ impl ChatDb {
     /// The oldest ended turns between `floor` and `before`, oldest first.
     pub(crate) fn oldest(
         &self,
-        floor: i64,
-        before: i64,
-        limit: u32,
+        (floor, before): (i64, i64),
+        replaced: &Replaced,
+        limit: usize,
     ) -> rusqlite::Result<Vec<PastTurn>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT seq, cause, ending, created_at FROM turns WHERE seq > ?1 AND seq < ?2 AND state <> 'open'
-             ORDER BY seq LIMIT ?3",
+             ORDER BY seq",
         )?;
-        let mut rows = statement.query(params![floor, before, limit])?;
+        let mut rows = statement.query([floor, before])?;
         let mut turns = Vec::new();
-        while let Some(row) = rows.next()? {
-            turns.push(self.past_turn(row)?);
+        while let Some(row) = rows.next()?.filter(|_| turns.len() < limit) {
+            if !replaced.contains(row.get(0)?) {
+                turns.push(self.past_turn(row)?);
+            }
         }
         Ok(turns)
     }
 
     /// How many ended turns lie between two.
-    pub(crate) fn count_between(&self, floor: i64, before: i64) -> rusqlite::Result<i64> {
-        self.connection
-            .prepare_cached(
-                "SELECT count(*) FROM (SELECT 1 FROM turns WHERE seq > ?1 AND seq < ?2
-                 AND state <> 'open' LIMIT 10000)",
-            )?
-            .query_row([floor, before], |row| row.get(0))
+    pub(crate) fn count_between(
+        &self,
+        (floor, before): (i64, i64),
+        replaced: &Replaced,
+    ) -> rusqlite::Result<usize> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT seq FROM turns WHERE seq > ?1 AND seq < ?2 AND state <> 'open' LIMIT 10000",
+        )?;
+        let turns: Vec<i64> =
+            statement.query_map([floor, before], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        Ok(turns.into_iter().filter(|turn| !replaced.contains(*turn)).count())
     }
 
     fn past_turn(&self, row: &Row<'_>) -> rusqlite::Result<PastTurn> {

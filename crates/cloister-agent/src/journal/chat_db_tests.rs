@@ -3,7 +3,12 @@ use cloister_protocol::{ChatId, ModelFacts};
 use super::*;
 
 fn trigger(id: &str) -> Trigger {
-    let cause = Cause::Message { from: "ann".into(), text: "hi".into(), attachments: Vec::new() };
+    let cause = Cause::Message {
+        from: "ann".into(),
+        text: "hi".into(),
+        attachments: Vec::new(),
+        instead: None,
+    };
     Trigger {
         id: id.parse().unwrap(),
         chat: ChatId::from_number(1),

@@ -15,7 +15,7 @@ use cloister_protocol::ChatId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
-pub(crate) use chat_db::{Accepted, ChatDb, Ending, PastTurn, Recorded};
+pub(crate) use chat_db::{Accepted, ChatDb, Ending, PastTurn, Recorded, Replaced};
 use shelf::Shelf;
 
 const QUEUE: usize = 64;

@@ -56,12 +56,13 @@ fn look_back(arguments: &str) -> Result<LookBack, Outcome> {
 }
 
 impl LookBack {
-    /// Looks through the turns before one; what was cleared is not there.
+    /// Looks through the turns before one; what was cleared, or taken the place of, is not there.
     pub(crate) fn find(&self, db: &ChatDb, before: i64) -> rusqlite::Result<Outcome> {
         let floor = db.cleared_upto()?;
+        let replaced = db.replaced(floor)?;
         if let Some(turn) = self.turn {
             let end = turn.saturating_add(1).min(before);
-            let found = db.newest(floor.max(turn.saturating_sub(1)), end, |_| true)?;
+            let found = db.newest((floor.max(turn.saturating_sub(1)), end), &replaced, |_| true)?;
             return Ok(match found.first() {
                 Some(found) => self.read(found),
                 None => failed(format!("there is no turn {turn} before this one")),
@@ -73,7 +74,7 @@ impl LookBack {
         let mut at = self.before.unwrap_or(before).min(before);
         while found.len() < most && searched < MAX_SEARCHED {
             let mut oldest = None;
-            db.newest(floor, at, |turn| {
+            db.newest((floor, at), &replaced, |turn| {
                 oldest = Some(turn.seq);
                 searched += 1;
                 if found.len() < most && !matches!(turn.cause, Cause::Clear) {

@@ -33,7 +33,12 @@ fn an_excerpt_shows_where_the_words_are() {
     let turn = PastTurn {
         seq: 3,
         at: 0,
-        cause: Cause::Message { from: "ann".into(), text: long, attachments: Vec::new() },
+        cause: Cause::Message {
+            from: "ann".into(),
+            text: long,
+            attachments: Vec::new(),
+            instead: None,
+        },
         text: "It is a river.".into(),
         error: None,
         steps: Vec::new(),

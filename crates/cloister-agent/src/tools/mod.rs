@@ -42,6 +42,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub(crate) use look_back::LookBack;
+pub(crate) use output::Tail;
 pub(crate) use place::ChatFolder;
 pub(crate) use program::Program;
 pub(crate) use web_search::NAME as WEB_SEARCH;

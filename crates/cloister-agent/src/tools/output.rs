@@ -39,6 +39,32 @@ impl HeadTail {
     }
 }
 
+/// The end of what a program has printed so far, for who looks on.
+#[derive(Debug, Default)]
+pub(crate) struct Tail {
+    bytes: VecDeque<u8>,
+}
+
+impl Tail {
+    /// How much of the end is kept.
+    pub(crate) const MOST_BYTES: usize = 8 << 10;
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+        let excess = self.bytes.len().saturating_sub(Self::MOST_BYTES);
+        self.bytes.drain(..excess);
+    }
+
+    /// As text, without the characters that are cut through at either end.
+    pub(crate) fn text(&self) -> String {
+        let is_inside = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
+        let cut = self.bytes.iter().take(3).take_while(is_inside).count();
+        let bytes: Vec<u8> = self.bytes.iter().skip(cut).copied().collect();
+        let text = String::from_utf8_lossy(&bytes);
+        text.trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned()
+    }
+}
+
 #[cfg(test)]
 #[path = "output_tests.rs"]
 mod tests;

@@ -13,10 +13,11 @@ use cloister_protocol::link::Outcome;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::family::Family;
-use super::output::HeadTail;
+use super::output::{HeadTail, Tail};
 use super::place::{ChatFolder, NO_ROOM};
 use super::{done, failed};
 use crate::egress::{HOME, INSTALLERS, PROGRAMS_DIR};
@@ -111,15 +112,17 @@ pub(crate) struct Program {
 /// Variables that a program is given besides the fixed ones.
 pub(crate) type Environment = [(Cow<'static, str>, String)];
 
-/// Runs it to its end. Dropping the future kills it with everything it started.
+/// Runs it to its end, and shows the end of what it has printed so far. Dropping the future kills it with everything it
+/// started.
 pub(crate) async fn run(
     place: &ChatFolder,
     program: Program,
     environment: &Environment,
+    shown: &watch::Sender<Tail>,
 ) -> Outcome {
     let name = program.name;
     match start(place, &program, environment) {
-        Ok((child, output)) => watch(child, output, program).await,
+        Ok((child, output)) => follow(child, output, program, shown).await,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             failed(format!("{name} is not installed here"))
         }
@@ -157,10 +160,15 @@ fn start(
     Ok((child, output))
 }
 
-async fn watch(mut child: Child, mut pipe: pipe::Receiver, program: Program) -> Outcome {
+async fn follow(
+    mut child: Child,
+    mut pipe: pipe::Receiver,
+    program: Program,
+    shown: &watch::Sender<Tail>,
+) -> Outcome {
     let mut family = Family::of(child.id());
     let stdin = child.stdin.take();
-    let mut output = HeadTail::new(MAX_OUTPUT_BYTES);
+    let mut output = Printed { kept: HeadTail::new(MAX_OUTPUT_BYTES), shown };
     let ended = {
         let feed = async {
             if let (Some(mut stdin), Some(input)) = (stdin, program.input) {
@@ -177,13 +185,13 @@ async fn watch(mut child: Child, mut pipe: pipe::Receiver, program: Program) -> 
     match ended {
         Ok(Ok(status)) => {
             family.let_go();
-            told(status, output.finish())
+            told(status, output.kept.finish())
         }
         Ok(Err(error)) => failed(format!("lost sight of {}: {error}", program.name)),
         Err(_elapsed) => {
             family.kill();
             let seconds = program.timeout.as_secs();
-            let output = output.finish();
+            let output = output.kept.finish();
             failed(format!(
                 "{output}\n[killed with everything it started: not done after {seconds} s]"
             ))
@@ -191,11 +199,24 @@ async fn watch(mut child: Child, mut pipe: pipe::Receiver, program: Program) -> 
     }
 }
 
+/// What a program prints: what is kept of it, and what is shown while it runs.
+struct Printed<'a> {
+    kept: HeadTail,
+    shown: &'a watch::Sender<Tail>,
+}
+
+impl Printed<'_> {
+    fn push(&mut self, bytes: &[u8]) {
+        self.kept.push(bytes);
+        self.shown.send_modify(|tail| tail.push(bytes));
+    }
+}
+
 /// Reads until the program has exited and its output has come.
 async fn wait(
     child: &mut Child,
     pipe: &mut pipe::Receiver,
-    output: &mut HeadTail,
+    output: &mut Printed<'_>,
 ) -> io::Result<ExitStatus> {
     let mut buffer = vec![0u8; READ_BYTES];
     let mut open = true;
@@ -215,7 +236,7 @@ async fn wait(
     Ok(status)
 }
 
-async fn drain(pipe: &mut pipe::Receiver, buffer: &mut [u8], output: &mut HeadTail) {
+async fn drain(pipe: &mut pipe::Receiver, buffer: &mut [u8], output: &mut Printed<'_>) {
     while let Ok(count @ 1..) = pipe.read(buffer).await {
         output.push(buffer.get(..count).unwrap_or_default());
     }

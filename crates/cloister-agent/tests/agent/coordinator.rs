@@ -29,7 +29,12 @@ fn says(id: &str, text: &str) -> Downlink {
 }
 
 fn says_in(id: &str, chat: u32, text: &str) -> Downlink {
-    let cause = Cause::Message { from: "ann".into(), text: text.into(), attachments: Vec::new() };
+    let cause = Cause::Message {
+        from: "ann".into(),
+        text: text.into(),
+        attachments: Vec::new(),
+        instead: None,
+    };
     trigger(id, chat, cause)
 }
 
@@ -402,7 +407,8 @@ async fn images_are_shown_once_and_other_files_are_named() {
     ];
     let _agent = door.coordinator();
     let mut link = door.link().await;
-    let cause = Cause::Message { from: "ann".into(), text: String::new(), attachments };
+    let cause =
+        Cause::Message { from: "ann".into(), text: String::new(), attachments, instead: None };
     link.send(trigger("m1", 1, cause)).await;
     let call = door.model().await;
     let parts = call.body["messages"].as_array().unwrap().last().unwrap()["content"].clone();

@@ -15,6 +15,7 @@ fn trigger(model: ModelFacts) -> Downlink {
         from: "ann".into(),
         text: "What was in the picture?".into(),
         attachments: Vec::new(),
+        instead: None,
     };
     let (id, chat) = ("m1".parse().unwrap(), ChatId::from_number(1));
     let (prompt, now) = (String::new(), String::new());

@@ -51,8 +51,12 @@ async fn a_talk_has_two_tools_until_a_task_has_begun() {
     let mut door = Door::open();
     let _agent = door.coordinator();
     let mut link = door.link().await;
-    let cause =
-        Cause::Message { from: "ann".into(), text: "count".into(), attachments: Vec::new() };
+    let cause = Cause::Message {
+        from: "ann".into(),
+        text: "count".into(),
+        attachments: Vec::new(),
+        instead: None,
+    };
     let (id, chat) = ("m1".parse().unwrap(), ChatId::from_number(1));
     let (prompt, now) = (String::new(), String::new());
     link.send(Downlink::Trigger(Trigger {
@@ -177,7 +181,12 @@ async fn the_list_of_its_tools_is_no_answer() {
     let mut door = Door::open();
     let _agent = door.coordinator();
     let mut link = door.link().await;
-    let cause = Cause::Message { from: "ann".into(), text: "hi".into(), attachments: Vec::new() };
+    let cause = Cause::Message {
+        from: "ann".into(),
+        text: "hi".into(),
+        attachments: Vec::new(),
+        instead: None,
+    };
     let (id, chat) = ("m1".parse().unwrap(), ChatId::from_number(1));
     let (prompt, now) = (String::new(), String::new());
     link.send(Downlink::Trigger(Trigger {

@@ -7,7 +7,12 @@ use serde_json::{Value, json};
 use crate::door::{Door, Link, ModelCall};
 
 async fn asked(door: &mut Door, link: &mut Link, id: &str) -> ModelCall {
-    let cause = Cause::Message { from: "ann".into(), text: "why?".into(), attachments: Vec::new() };
+    let cause = Cause::Message {
+        from: "ann".into(),
+        text: "why?".into(),
+        attachments: Vec::new(),
+        instead: None,
+    };
     let (prompt, now, model) = (String::new(), String::new(), ModelFacts::default());
     let (id, chat) = (id.parse().unwrap(), ChatId::from_number(1));
     link.send(Downlink::Trigger(Trigger {

@@ -8,8 +8,12 @@ use crate::door::{Door, Link, ModelCall};
 use crate::executor::{Attempt, task};
 
 async fn asks(link: &mut Link, id: &str) {
-    let cause =
-        Cause::Message { from: "ann".into(), text: format!("say {id}"), attachments: Vec::new() };
+    let cause = Cause::Message {
+        from: "ann".into(),
+        text: format!("say {id}"),
+        attachments: Vec::new(),
+        instead: None,
+    };
     let (prompt, now, model) = (String::new(), String::new(), ModelFacts::default());
     let (id, chat) = (id.parse().unwrap(), ChatId::from_number(1));
     link.send(Downlink::Trigger(Trigger {

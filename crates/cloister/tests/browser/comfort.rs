@@ -127,6 +127,41 @@ async fn notifications_come_after_consent_to_who_looks_elsewhere() {
     assert!(page.troubles().is_empty(), "{:?}", page.troubles());
 }
 
+/// On phones only a worker shows notifications: the page has one from the consent on, and not before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_shows_notifications_where_pages_may_not() {
+    let model = ModelServer::builder().when(
+        Matcher::coordinator().and(Matcher::last_user_contains("secret")),
+        Reply::text("the secret answer"),
+    );
+    let world = World::with(model).await;
+    let page = world.login().await;
+    let grant = json!({"origin": world.stack.url(), "permissions": ["notifications"]});
+    page.call("Browser.grantPermissions", grant).await.unwrap();
+    let phone = "Object.defineProperty(document, 'hidden', {get: () => true, configurable: true}); \
+        window.Notification = class { constructor() { throw new TypeError('Illegal constructor'); } \
+          static permission = 'granted'; static async requestPermission() { return 'granted'; } }; 0";
+    page.eval(phone).await.unwrap();
+    let workers = "navigator.serviceWorker.getRegistrations().then(all => all.length)";
+    assert_eq!(page.eval(workers).await.unwrap(), 0);
+    page.click(".more summary").await.unwrap();
+    page.click("#notify").await.unwrap();
+    page.wait_for("document.querySelector('#notify').ariaPressed === 'true'", "consent")
+        .await
+        .unwrap();
+    page.press("Escape", false).await.unwrap();
+    say(&page, "secret one").await;
+    let shown = "navigator.serviceWorker.ready.then(ready => ready.getNotifications()) \
+        .then(all => all.map(one => one.title + ': ' + one.body + ' ' + one.data.page).join())";
+    page.eval(&format!("setInterval(async () => {{ window.notes = await {shown}; }}, 100); 0"))
+        .await
+        .unwrap();
+    page.wait_for("window.notes === 'Cloister: There is an answer. /chats/C1'", "a notification")
+        .await
+        .unwrap();
+    assert!(page.troubles().is_empty(), "{:?}", page.troubles());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_voice_note_is_recorded_and_sent_as_a_file() {
     let world = World::start().await;
@@ -173,6 +208,21 @@ async fn the_page_installs_and_errors_are_in_words() {
     assert_eq!((&data["start_url"], &data["display"]), (&json!("/"), &json!("standalone")));
     let errors = page.call("Page.getInstallabilityErrors", json!({})).await.unwrap();
     assert_eq!(errors["installabilityErrors"], json!([]), "{errors}");
+    // Every icon is there, as large as it says; one of them is for masks, and one for phones of Apple's.
+    let icons = data["icons"].as_array().unwrap();
+    let sizes: Vec<&str> = icons.iter().filter_map(|icon| icon["sizes"].as_str()).collect();
+    assert_eq!(sizes, ["any", "192x192", "512x512", "512x512"]);
+    assert_eq!(icons.iter().filter(|icon| icon["purpose"] == "maskable").count(), 1);
+    let apple = "document.querySelector('link[rel=apple-touch-icon]').getAttribute('href')";
+    let apple = json!({"src": page.eval(apple).await.unwrap(), "sizes": "180x180"});
+    for icon in icons.iter().chain([&apple]) {
+        let drawn = format!(
+            "(async () => {{ const image = new Image(); image.src = {}; await image.decode(); return image.naturalWidth + 'x' + image.naturalHeight; }})()",
+            icon["src"]
+        );
+        let drawn = page.eval(&drawn).await.unwrap();
+        assert!(icon["sizes"] == "any" || icon["sizes"] == drawn, "{icon}: {drawn}");
+    }
 
     let bob = world.login_as("bob").await;
     for (path, title) in [

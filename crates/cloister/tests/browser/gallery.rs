@@ -18,6 +18,7 @@ fn steps(title: &str) -> Vec<Reply> {
     let bash = |command: &str| Reply::tool_call("bash", json!({"command": command}));
     match title {
         "clean" => vec![bash("mkdir -p old"), bash("rm -r old")],
+        "sweep" => vec![bash("rm -r plots")],
         "plot" => vec![
             Reply::tool_call(
                 "write_file",
@@ -46,7 +47,9 @@ fn steps(title: &str) -> Vec<Reply> {
 async fn world() -> World {
     World::with(jobs(steps).rule(|received| {
         let asked = received.last_user_text();
-        asked.contains("beans").then(|| Reply::text(RICH))
+        let told = asked.starts_with("[task report]");
+        let report = || Reply::text("That is done: its steps and files are on its card.");
+        told.then(report).or_else(|| asked.contains("beans").then(|| Reply::text(RICH)))
     }))
     .await
 }
@@ -68,6 +71,9 @@ async fn conversation(world: &World) -> Page {
         .unwrap();
     say(&page, "job:clean and job:seeds").await;
     page.wait_for_text(".task .todos .doing", "count the seeds").await.unwrap();
+    // One question waits.
+    say(&page, "job:sweep").await;
+    page.wait_for_text(".ask:not(.settled) h2", "rm -r plots").await.unwrap();
     page
 }
 

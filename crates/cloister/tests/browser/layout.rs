@@ -1,6 +1,7 @@
 use cloister_testkit::{Matcher, ModelServer, Page, Reply};
 
-use crate::world::{World, answered, picture, say};
+use crate::tasks::jobs;
+use crate::world::{World, answered, connected, picture, say};
 
 const RICH: &str = "## Findings\n\nA paragraph with a [link](https://example.com), `code` and \
     **bold** words, long enough to wrap on a phone.\n\n| column one | column two | column three | \
@@ -204,23 +205,59 @@ async fn the_page_is_light_and_ready_at_once() {
     page.call("Network.setCacheDisabled", serde_json::json!({"cacheDisabled": true}))
         .await
         .unwrap();
-    let mut ready = Vec::new();
-    for _ in 0..5 {
-        page.reload().await.unwrap();
-        let measured = page
-            .eval(
-                "(() => { const n = performance.getEntriesByType('navigation')[0]; \
-                 const r = performance.getEntriesByType('resource').filter(e => e.name.includes('/static/')); \
-                 return [n.domContentLoadedEventEnd, n.decodedBodySize + r.reduce((s, e) => s + e.decodedBodySize, 0), r.length]; })()",
-            )
-            .await
-            .unwrap();
-        ready.push(measured[0].as_f64().unwrap());
-        let weight = measured[1].as_u64().unwrap();
-        assert!((20_000..100_000).contains(&weight), "{weight} bytes");
-        println!("ready after {} ms, {weight} bytes, {} files", measured[0], measured[2]);
+    page.reload().await.unwrap();
+    let weight = page
+        .eval(
+            "(() => { const n = performance.getEntriesByType('navigation')[0]; \
+             const r = performance.getEntriesByType('resource').filter(e => e.name.includes('/static/')); \
+             return n.decodedBodySize + r.reduce((s, e) => s + e.decodedBodySize, 0); })()",
+        )
+        .await
+        .unwrap();
+    // How soon it is ready depends on what else a machine does: `make bench` measures that.
+    let weight = weight.as_u64().unwrap();
+    assert!((20_000..100_000).contains(&weight), "{weight} bytes");
+}
+
+/// Every control of every page that has forms is reached by Tab, and shows where one is.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_control_is_reached_by_tab() {
+    let model =
+        jobs(|_| vec![Reply::tool_call("bash", serde_json::json!({"command": "sleep 600"}))]);
+    let world = World::with(model).await;
+    let page = world.login().await;
+    say(&page, "job:alpha job:beta").await;
+    page.wait_for("document.querySelectorAll('#tasks li').length === 2", "two tasks")
+        .await
+        .unwrap();
+    for path in ["/chats/C1", "/people", "/people/owner", "/model", "/model/own", "/agents"] {
+        page.open(&world.url(path)).await.unwrap();
+        // Cards are brought up to date while somebody looks: it is what they are that counts.
+        let seen = "(() => { window.reached = new Set(); window.told = e => (e.ariaLabel ?? e.textContent) + e.outerHTML.slice(0, 40); \
+            window.wanted = [...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex=\"0\"]')] \
+              .filter(e => e.checkVisibility({visibilityProperty: true}) && !e.disabled && e.type !== 'radio'); \
+            document.activeElement?.blur(); return window.wanted.length; })()";
+        let wanted = page.eval(seen).await.unwrap().as_u64().unwrap();
+        assert!(wanted > 8, "{path}: {wanted}");
+        for _ in 0..wanted + 20 {
+            page.press("Tab", false).await.unwrap();
+            let plain = page
+                .eval(
+                    "(() => { const e = document.activeElement, s = getComputedStyle(e); window.reached.add(told(e)); \
+                     const shown = s.outlineStyle !== 'none' || e.closest('.row:focus-within'); \
+                     return e === document.body || shown ? '' : e.outerHTML.slice(0, 120); })()",
+                )
+                .await
+                .unwrap();
+            assert_eq!(plain, "", "{path}: nobody sees where they are");
+        }
+        let missed = "window.wanted.filter(e => !window.reached.has(told(e))).map(e => e.outerHTML.slice(0, 100)).join()";
+        assert_eq!(page.eval(missed).await.unwrap(), "", "{path}");
     }
-    ready.sort_by(f64::total_cmp);
-    // Generous: machines that run tests run many at once.
-    assert!(ready[0] < 1000.0, "{ready:?}");
+    // A task is cancelled without a mouse.
+    page.open(&world.url("/chats/C1")).await.unwrap();
+    connected(&page).await;
+    page.eval("document.querySelector('#cancel-all').focus(); 0").await.unwrap();
+    page.press("Enter", false).await.unwrap();
+    page.wait_for("document.querySelector('#tasks').hidden", "no task").await.unwrap();
 }

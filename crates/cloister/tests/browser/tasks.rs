@@ -91,6 +91,30 @@ async fn tasks_are_shown_as_they_go_and_can_be_cancelled() {
     assert_eq!(page.count(".task[data-state=cancelled]").await.unwrap(), 3, "the cards stay");
 }
 
+/// A8: who looks at a step sees what its command prints while it runs: as text, with nothing hidden in it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_step_shows_what_it_prints() {
+    let world = World::with(jobs(|_| {
+        let prints =
+            "printf 'one\\n<img src=x onerror=window.pwned=1>\\342\\200\\256two\\n'; sleep 600";
+        vec![Reply::tool_call("bash", json!({"command": prints}))]
+    }))
+    .await;
+    let page = world.login().await;
+    say(&page, "job:prints").await;
+    page.wait_for("document.querySelector('.task[data-state=running]')", "a task").await.unwrap();
+    page.click(".task .steps > summary").await.unwrap();
+    let shown = ".step[data-status=running] .output";
+    page.wait_for_text(shown, "<img src=x onerror=window.pwned=1>⟨U+202E⟩two").await.unwrap();
+    assert_eq!(page.count(".step img").await.unwrap(), 0);
+    picture(&page, "task-live").await;
+    page.click("#cancel-all").await.unwrap();
+    page.wait_for("document.querySelector('.task[data-state=cancelled]')", "its end")
+        .await
+        .unwrap();
+    assert!(page.troubles().is_empty(), "{:?}", page.troubles());
+}
+
 /// A8: a card says what ran and what came back, live and afterwards, and what came of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_shows_the_steps_of_its_task_and_its_result() {

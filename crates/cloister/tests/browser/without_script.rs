@@ -1,6 +1,6 @@
 //! The pages in a browser without script: everything that can be read, said and done there.
 
-use cloister_testkit::{Page, Reply};
+use cloister_testkit::{Matcher, ModelServer, Page, Reply};
 use serde_json::json;
 
 use crate::tasks::jobs;
@@ -85,4 +85,35 @@ async fn files_are_attached() {
     reloaded(&page, "#log", "echo: see the file").await;
     let kept = world.stack.data().join("workspaces/w1/chats/C1/incoming/mine.txt");
     assert_eq!(std::fs::read_to_string(kept).unwrap(), "what I wrote\r\n--x\r\n");
+}
+
+/// What failed is tried again in its place, with its files, and no page has anything that axe-core complains about.
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_answers_are_tried_again() {
+    let model = ModelServer::builder()
+        .when(Matcher::last_user_contains("fail"), Reply::status(400, "{\"error\":\"no\"}"));
+    let world = World::with(model).await;
+    let page = without_script(&world).await;
+    say(&page, "fail please").await;
+    reloaded(&page, ".agent.failed", "Try again").await;
+    axe(&page).await;
+    page.click(".agent.failed button").await.unwrap();
+    reloaded(&page, "#log > .agent.failed", "Try again").await;
+    let asked = "[document.querySelectorAll('#log > .person').length, document.querySelectorAll('.earlier > .person').length]";
+    assert_eq!(page.eval(asked).await.unwrap(), json!([1, 1]));
+    assert_eq!(page.text("#log > .person .text").await.unwrap(), "fail please");
+    for path in ["/chats/C1", "/approvals", "/grants", "/agents", "/people", "/model", "/status"] {
+        page.open(&world.url(path)).await.unwrap();
+        axe(&page).await;
+    }
+}
+
+/// Judges a page that was loaded without script; to do that takes one.
+async fn axe(page: &Page) {
+    let without =
+        |value: bool| page.call("Emulation.setScriptExecutionDisabled", json!({"value": value}));
+    without(false).await.unwrap();
+    let complaints = page.axe().await.unwrap();
+    without(true).await.unwrap();
+    assert!(complaints.is_empty(), "{complaints:?}");
 }

@@ -148,7 +148,7 @@ impl Seat for AtThePage {
         let file: Attachment = put.await.unwrap().json().unwrap();
         let id = "file".parse().unwrap();
         let (text, attachments) = (String::new(), vec![file]);
-        let message = Message { id, chat: None, text, attachments, from: None };
+        let message = Message { id, chat: None, text, attachments, instead: None, from: None };
         self.client.connect().await.unwrap();
         self.client.send(&ClientFrame::Message(message)).await.unwrap();
     }

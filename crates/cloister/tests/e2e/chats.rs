@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use cloister_testkit::{Matcher, ModelServer, Received, Reply};
+use cloister_protocol::{AgentFrame, ClientFrame, ErrorCode, Message, MessageId, TurnId};
+use cloister_testkit::{AgentClient, Matcher, ModelServer, Received, Reply};
 use serde_json::json;
 
-use crate::world::{Talk, World, eventually};
+use crate::world::{Talk, World, eventually, frame};
 
 /// The contents of the messages after the system prompt.
 fn said(received: &Received) -> Vec<String> {
@@ -136,4 +137,64 @@ async fn the_person_s_own_files_say_who_the_agent_is() {
     let prompt = world.model.requests().pop().unwrap().system_prompt();
     assert!(!prompt.contains("lighthouse keeper"), "{prompt}");
     assert_eq!(json!("C1"), world.json(&["chats", "list", "--user", "alice"]).await[0]["id"]);
+}
+
+/// A message takes the place only of one's own, in the same chat, and only where nobody else has written since; the model is not
+/// shown what it took the place of, whatever still ran of that is stopped, and said twice it is one message.
+#[tokio::test]
+async fn a_message_takes_the_place_of_an_earlier_one() {
+    let model = ModelServer::builder()
+        .when(Matcher::coordinator().and(Matcher::last_user_contains("wait")), Reply::hang());
+    let world = World::with("", model).await;
+    let mut client = world.owner().await;
+    client.say("first").await;
+    let wrong = client.say("wrnog").await.turn;
+    let send = |id: &str, text: &str, instead: &TurnId| {
+        ClientFrame::Message(Message {
+            id: id.parse().unwrap(),
+            chat: None,
+            text: text.to_owned(),
+            attachments: Vec::new(),
+            instead: Some(instead.clone()),
+            from: None,
+        })
+    };
+    let ended = async |client: &mut AgentClient, id: &str| {
+        let id: MessageId = id.parse().unwrap();
+        frame(client, "its end", |frame| match frame {
+            AgentFrame::End(end) if end.message.as_ref() == Some(&id) => Some(end.clone()),
+            _ => None,
+        })
+        .await
+    };
+    // It takes long: the next takes its place before it has an answer.
+    client.send(&send("m1", "wait for it", &wrong)).await.unwrap();
+    eventually("the model is asked", || async {
+        world
+            .model
+            .requests()
+            .iter()
+            .any(|seen| seen.last_user_text().contains("wait"))
+            .then_some(())
+    })
+    .await;
+    let waiting = TurnId::kept("t-m3".to_owned());
+    for _ in 0..2 {
+        client.send(&send("m2", "right", &waiting)).await.unwrap();
+    }
+    assert_eq!(ended(&mut client, "m1").await.error, Some(ErrorCode::Cancelled));
+    assert!(ended(&mut client, "m2").await.text.starts_with("echo: right"));
+    let told = world.model.requests().pop().unwrap();
+    assert_eq!(said(&told), ["first", "echo: first", "right"]);
+    assert_eq!(world.transcript("C1").await.len(), 8, "nothing is gone, and nothing there twice");
+
+    for (turn, code) in [("t-m99", ErrorCode::NotFound), ("nonsense", ErrorCode::NotFound)] {
+        client.send(&send("m3", "no", &TurnId::kept(turn.to_owned()))).await.unwrap();
+        let refused = frame(&mut client, "a refusal", |frame| match frame {
+            AgentFrame::Error(error) => Some(error.code),
+            _ => None,
+        })
+        .await;
+        assert_eq!(refused, code, "{turn}");
+    }
 }

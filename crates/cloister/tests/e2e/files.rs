@@ -91,6 +91,7 @@ async fn a_file_without_words_starts_a_turn_and_reaches_the_task() {
         chat: None,
         text: String::new(),
         attachments: vec![file],
+        instead: None,
         from: None,
     };
     client.send(&ClientFrame::Message(message)).await.unwrap();

@@ -41,6 +41,8 @@ mod flood;
 #[cfg(test)]
 mod gates;
 #[cfg(test)]
+mod independent;
+#[cfg(test)]
 mod isolation;
 #[cfg(test)]
 mod limits;
@@ -66,6 +68,8 @@ mod plans;
 mod policies;
 #[cfg(test)]
 mod quota;
+mod readme;
+#[cfg(test)]
 mod rebuilt;
 #[cfg(test)]
 mod secrets;

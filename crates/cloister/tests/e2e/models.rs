@@ -286,6 +286,7 @@ async fn an_image_reaches_the_model() {
         chat: None,
         text: "what is this?".to_owned(),
         attachments: vec![attachment],
+        instead: None,
         from: None,
     };
     client.send(&ClientFrame::Message(message)).await.unwrap();
@@ -311,6 +312,7 @@ async fn shown_a_picture(world: &World, id: &str) -> cloister_testkit::Received 
         chat: None,
         text: "what is this?".to_owned(),
         attachments: vec![attachment],
+        instead: None,
         from: None,
     };
     client.send(&ClientFrame::Message(message)).await.unwrap();

@@ -201,6 +201,27 @@ async fn the_todo_list_is_shown() {
     assert_eq!(shown.iter().map(|todo| todo.text.as_str()).collect::<Vec<_>>(), ["look", "leap"]);
 }
 
+/// A8: what a command prints is told while it runs, its end where it is long; a client that reads along needs no result.
+#[tokio::test]
+async fn what_a_command_prints_is_told_while_it_runs() {
+    let command = "seq 1 5000; echo the last line; sleep 600";
+    let world = World::with("", jobs(vec![("talks", vec![bash(command)])])).await;
+    let mut client = world.owner().await;
+    client.say("job:talks").await;
+    let (task, call, text) = frame(&mut client, "what it printed", |frame| match frame {
+        AgentFrame::Update(Update::Output { task, call, text }) if text.contains("last line") => {
+            Some((*task, call.clone(), text.clone()))
+        }
+        _ => None,
+    })
+    .await;
+    assert_eq!(task, Some("T1".parse().unwrap()));
+    assert!(text.len() <= 8 << 10 && text.ends_with("4999\n5000\nthe last line\n"), "{text}");
+    assert!(!call.is_empty());
+    assert_eq!(world.tasks().await[0].state, TaskState::Running);
+    client.say("/cancel T1").await;
+}
+
 #[tokio::test]
 async fn failures_are_told_as_failures() {
     let failed = json!({"result": "The disk is on fire.", "ok": false});

@@ -226,6 +226,7 @@ async fn a_command_is_taken_in_an_archived_chat_and_talk_is_not() {
             from: speaker.name.clone(),
             text: text.into(),
             attachments: Vec::new(),
+            instead: None,
             heard_in: Some(cloister_store::inbox::HeardIn {
                 conversation: speaker.conversation.id,
                 origin: None,

@@ -102,6 +102,7 @@ impl World {
                 from: "ada".to_owned(),
                 text: "hello".to_owned(),
                 attachments: Vec::new(),
+                instead: None,
             },
             meant: Meant::Words,
             heard_in: Some(HeardIn { conversation: place.id, origin: Some("$hello".to_owned()) }),

@@ -156,6 +156,7 @@ pub(super) fn parts_of(
             | Update::Model { .. }
             | Update::Task { .. }
             | Update::Progress { .. }
+            | Update::Output { .. }
             | Update::Todos { .. }
             | Update::Answered { .. },
         )

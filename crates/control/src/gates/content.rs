@@ -301,7 +301,7 @@ impl Provenance {
     /// Where the words that started a turn came from.
     pub(crate) async fn words_of(&self, row: &InboxItem) -> Result<Vec<Mark>, Fault> {
         match &row.cause {
-            Cause::Message { from, text, attachments } => {
+            Cause::Message { from, text, attachments, .. } => {
                 let author = self.author(from).await?;
                 let files = attachments.iter().map(|file| Mark::file(&file.name));
                 Ok(std::iter::once(author).chain(quoted(text)).chain(files).collect())

@@ -32,6 +32,10 @@ pub enum InboxRefusal {
     TooManyFiles,
     #[error("the message is empty")]
     Empty,
+    #[error("what this is to take the place of is no message of yours in this chat")]
+    NotYours,
+    #[error("somebody else has written here since: what was said before stands")]
+    OthersSince,
     #[error("the file is larger than the {most_mb} MB that are taken")]
     FileTooLarge { most_mb: u64 },
     #[error("there is no such file in this chat")]
@@ -51,12 +55,14 @@ impl Refusal for InboxRefusal {
         match self {
             Self::Stopping => ErrorCode::ShuttingDown,
             Self::TooMuch(_) | Self::Unanswered { .. } | Self::Full { .. } => ErrorCode::Busy,
-            Self::Archived { .. } | Self::ArchivedHere { .. } => ErrorCode::Conflict,
+            Self::Archived { .. } | Self::ArchivedHere { .. } | Self::OthersSince => {
+                ErrorCode::Conflict
+            }
             Self::NotSentHere { .. } | Self::Empty => ErrorCode::BadRequest,
             Self::TextTooLong { .. } | Self::TooManyFiles | Self::FileTooLarge { .. } => {
                 ErrorCode::TooLarge
             }
-            Self::NoSuchFile => ErrorCode::NotFound,
+            Self::NoSuchFile | Self::NotYours => ErrorCode::NotFound,
             Self::OverQuota => ErrorCode::OverQuota,
         }
     }
@@ -80,6 +86,8 @@ impl Refusal for InboxRefusal {
             | Self::Full { .. }
             | Self::TooManyFiles
             | Self::Empty
+            | Self::NotYours
+            | Self::OthersSince
             | Self::NoSuchFile
             | Self::FileTooLarge { .. } => return None,
         };

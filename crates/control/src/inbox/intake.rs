@@ -37,6 +37,8 @@ pub struct IncomingMessage {
     pub from: UserName,
     pub text: String,
     pub attachments: Vec<Attachment>,
+    /// The turn that it takes the place of, with all that came after.
+    pub instead: Option<TurnId>,
     /// The conversation it was written in; none: web or terminal.
     pub heard_in: Option<HeardIn>,
 }
@@ -74,6 +76,11 @@ impl Inbox {
             return self.unless_stored(surface, &external_id, too_much).await;
         }
         let mut attachments = self.known_attachments(&message)?;
+        let instead = match (&typed, &message.instead) {
+            (None, Some(turn)) => Some(self.own_message(&message, turn).await?),
+            // What a command does is not undone by another.
+            (Some(_), _) | (None, None) => None,
+        };
         let pasted = match &typed {
             Some(_command) => None,
             None => self.keep_pasted(&message, &attachments, &external_id).await,
@@ -88,6 +95,7 @@ impl Inbox {
                 from: message.from.to_string(),
                 text: message.text,
                 attachments,
+                instead,
             },
             meant: Typed::meant(typed.as_ref()),
             heard_in: message.heard_in,
@@ -97,13 +105,13 @@ impl Inbox {
         let most = self.most_open(place.ownership, urgent);
         let mut taken = self.control.store().inbox().take_message(inbound, most).await?;
         if let (Taken::Archived, Some(command)) = (&taken, again) {
-            taken = Taken::Stored(self.take_command(command).await?);
+            taken = Taken::Stored(Box::new(self.take_command(command).await?));
         }
         let item = match taken {
-            Taken::Stored(Accepted { item, duplicate: true }) => {
-                return self.again(surface, &item).await;
+            Taken::Stored(accepted) if accepted.duplicate => {
+                return self.again(surface, &accepted.item).await;
             }
-            Taken::Stored(Accepted { item, duplicate: false }) => item,
+            Taken::Stored(accepted) => accepted.item,
             Taken::Archived if on_surface => {
                 return Err(InboxRefusal::ArchivedHere { chat: message.chat }.into());
             }
@@ -127,6 +135,30 @@ impl Inbox {
         self.control.hub().taken(&item, trigger, turn.clone());
         self.control.cells().poke((workspace, item.chat), Poke::Stored(Box::new(item)));
         Ok(Receipt { turn, duplicate: false })
+    }
+
+    /// The turn of an earlier message that the same person wrote here.
+    async fn own_message(
+        &self,
+        message: &IncomingMessage,
+        turn: &TurnId,
+    ) -> Result<TurnId, InboxError> {
+        let row = turn.message().ok_or(InboxRefusal::NotYours)?;
+        let inbox = self.control.store().inbox();
+        let said = inbox.said(message.workspace, message.chat, row).await?;
+        let is_own = said.is_some_and(|said| match said.cause {
+            Cause::Message { from, .. } => from == message.from.as_str(),
+            Cause::TasksEnded { .. } | Cause::Clear => false,
+        });
+        if !is_own {
+            return Err(InboxRefusal::NotYours.into());
+        }
+        let place = (message.workspace, message.chat);
+        // Nobody takes back what somebody else has said.
+        if inbox.others_since(place, row, message.from.as_str()).await? {
+            return Err(InboxRefusal::OthersSince.into());
+        }
+        Ok(TurnId::of_message(row))
     }
 
     /// The refusal of what comes too fast, unless it was stored before.

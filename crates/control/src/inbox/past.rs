@@ -1,5 +1,7 @@
 //! What was said in a chat and what was told there, for who shows it.
 
+use std::ops::Range;
+
 use cloister_protocol::{ChatId, TurnId, WorkspaceId};
 use cloister_store::history::{Cursor, HistoryPage};
 use cloister_store::inbox::{Backlog, InboxItem};
@@ -22,6 +24,15 @@ impl Inbox {
         id: i64,
     ) -> Result<Option<InboxItem>, Fault> {
         Ok(self.control.store().inbox().said(workspace, chat, id).await?)
+    }
+
+    /// What was taken the place of in a chat: from which row of the inbox on, and before which.
+    pub async fn replaced(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<Vec<Range<i64>>, Fault> {
+        Ok(self.control.store().inbox().replaced(workspace, chat).await?)
     }
 
     /// The newest row that was told in a chat.

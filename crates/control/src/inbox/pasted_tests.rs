@@ -15,6 +15,7 @@ impl World {
             from: self.ada.name.clone(),
             text: text.to_owned(),
             attachments,
+            instead: None,
             heard_in: None,
         };
         self.control.inbox().receive(message).await.unwrap();

@@ -44,6 +44,7 @@ impl World {
             from: speaker.name,
             text: "!status".into(),
             attachments: Vec::new(),
+            instead: None,
             heard_in: Some(cloister_store::inbox::HeardIn {
                 conversation: speaker.conversation.id,
                 origin: None,

@@ -245,6 +245,7 @@ impl Surfaces {
             from: self.control.store().users().user_by_id(user).await?.name,
             text: text.clone(),
             attachments: Vec::new(),
+            instead: None,
             heard_in: Some(HeardIn { conversation: conversation.id, origin: None }),
         };
         self.control.inbox().receive(message).await?;

@@ -11,6 +11,7 @@ use cloister_protocol::link::{CHAT_PATH, CallStatus, Downlink, Finish, Start, St
 use cloister_protocol::{AgentFrame, Level, TaskState, Todo, ToolCall, ToolResult, Update};
 use cloister_store::tasks::{Ending, Task};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::room::LedgerRoom;
@@ -28,6 +29,9 @@ const CONNECT_TIME: Duration = Duration::from_secs(20);
 const RECONNECT_TIME: Duration = Duration::from_secs(10);
 /// Requests of one attempt. An honest executor makes a few.
 const MOST_REQUESTS: u32 = 1000;
+/// How much of what a running command prints is shown at once, and how often at most.
+const MOST_OUTPUT: usize = 8 << 10;
+const OUTPUT_EVERY: Duration = Duration::from_millis(100);
 
 /// Why an attempt is over.
 enum Over {
@@ -72,6 +76,8 @@ struct Attempt<'a> {
     plan_pending: bool,
     /// The person knows that the budget is nearly used up.
     warned: bool,
+    /// When it was last shown what a command of it prints.
+    output_at: Option<Instant>,
     _door: Box<dyn OpenDoor>,
 }
 
@@ -230,6 +236,7 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
         requests: 0,
         plan_pending,
         warned: false,
+        output_at: None,
         _door: door,
     })
 }
@@ -307,6 +314,10 @@ impl Attempt<'_> {
                         doing,
                         attempt,
                     }));
+                    None
+                }
+                Uplink::Update(Update::Output { call, text, .. }) => {
+                    self.show_output(call, text);
                     None
                 }
                 Uplink::Finish(finish) => return Ok(Some(Over::Finished(finish))),
@@ -407,6 +418,19 @@ impl Attempt<'_> {
             Step::Answer { calls, .. } => calls.iter().find(|call| call.id == id),
             Step::Call { .. } | Step::Result { .. } => None,
         })
+    }
+
+    /// What a call of its ledger that has no result yet has printed so far.
+    fn show_output(&mut self, call: String, mut text: String) {
+        let is_result = |step: &Step| matches!(step, Step::Result { call: of, .. } if *of == call);
+        let early = self.output_at.is_some_and(|at| at.elapsed() < OUTPUT_EVERY);
+        if early || self.call(&call).is_none() || self.ledger.iter().rev().any(is_result) {
+            return;
+        }
+        self.output_at = Some(Instant::now());
+        text.truncate(text.floor_char_boundary(MOST_OUTPUT));
+        let task = Some(self.task.id);
+        self.say(AgentFrame::Update(Update::Output { task, call, text }));
     }
 
     fn show_todos(&self, todos: Vec<Todo>) {

@@ -55,7 +55,8 @@ impl Talker {
         self.said += 1;
         let id = format!("bench-{}-{}", self.number, self.said);
         let id = id.parse().map_err(cloister_control::ControlError::from)?;
-        let message = Message { id, chat: None, text, attachments: Vec::new(), from: None };
+        let message =
+            Message { id, chat: None, text, attachments: Vec::new(), instead: None, from: None };
         let (id, deadline) = (message.id.clone(), tokio::time::Instant::now() + PATIENCE);
         let sent = Instant::now();
         self.connection.send(message, deadline).await?;

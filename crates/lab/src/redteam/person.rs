@@ -121,7 +121,7 @@ impl<'a> Person<'a> {
         self.said += 1;
         self.open = Some(id.clone());
         let text = said.words.clone();
-        let message = Message { id, chat: None, text, attachments, from: None };
+        let message = Message { id, chat: None, text, attachments, instead: None, from: None };
         self.connection.send(message, Instant::now() + PATIENCE).await
     }
 

@@ -78,6 +78,7 @@ impl World {
                 from: "ada".to_owned(),
                 text: id.to_owned(),
                 attachments: Vec::new(),
+                instead: None,
             },
             meant: Meant::Words,
             heard_in: None,

@@ -299,6 +299,11 @@ fn of_an_executor() -> Vec<Uplink> {
             doing: None,
             attempt: None,
         }),
+        Uplink::Update(Update::Output {
+            task: Some(TaskId::from_number(1)),
+            call: "x".into(),
+            text: FORGED.into(),
+        }),
         Uplink::Finish(Finish {
             ok: true,
             result: FORGED.into(),

@@ -180,6 +180,7 @@ impl AgentClient {
             chat: None,
             text: text.to_owned(),
             attachments: Vec::new(),
+            instead: None,
             from: None,
         };
         self.send(&ClientFrame::Message(message)).await

@@ -2,10 +2,14 @@
 
 use axum::extract::State as Extract;
 use axum::response::Redirect;
+use cloister_control::IncomingMessage;
 use cloister_policy::engine::ChatCall;
+use cloister_protocol::link::Cause;
 use cloister_protocol::{ChatId, TaskId, TurnId};
 
 use super::session::Viewer;
+use crate::agent_socket::SURFACE;
+use crate::auth::random_token;
 use crate::reply::{Failure, Path};
 use crate::server::State;
 
@@ -46,5 +50,33 @@ pub(super) async fn stop_turn(
     let (chat, turn): (ChatId, TurnId) = (chat.parse()?, TurnId::kept(turn));
     let place = (viewer.workspace, chat);
     state.control.tasks().cancel_turn_in_chat(viewer.user.id, place, &turn).await?;
+    Ok(Redirect::to(&format!("/chats/{chat}#end")))
+}
+
+/// Says once more what began a turn: the answer to that takes its place.
+pub(super) async fn ask_again(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path((chat, turn)): Path<(String, String)>,
+) -> Result<Redirect, Failure> {
+    let (chat, turn): (ChatId, TurnId) = (chat.parse()?, TurnId::kept(turn));
+    let (people, by) = (state.control.people(), viewer.user.id);
+    people.require_in_chat(by, ChatCall::SendMessage, viewer.workspace, chat).await?;
+    let said = super::chat::said(&state, &viewer, chat, &turn).await?;
+    if let Some(Cause::Message { text, attachments, .. }) = said.map(|said| said.cause) {
+        let id = random_token().map_err(cloister_control::Fault::io("no id could be made"))?;
+        let message = IncomingMessage {
+            surface: SURFACE,
+            workspace: viewer.workspace,
+            chat,
+            id: id.parse()?,
+            from: viewer.user.name.clone(),
+            text,
+            attachments,
+            instead: Some(turn),
+            heard_in: None,
+        };
+        state.control.inbox().receive(message).await?;
+    }
     Ok(Redirect::to(&format!("/chats/{chat}#end")))
 }

@@ -138,7 +138,7 @@ async fn whole(
     };
     let banner = banner::scripted(state, viewer).await;
     let title = &say!(to, "Your agents");
-    let around = Page { title, to, place: Section::Outside, viewer: Some(viewer), banner };
+    let around = Page { title, to, place: Section::Agents, viewer: Some(viewer), banner };
     Ok(page(&around, &body))
 }
 

@@ -11,6 +11,11 @@ use maud::{Markup, html};
 
 use crate::language::phrase;
 
+/// The field of a question's text with which what would happen ends.
+const WHO_ASKS: &str = "\nasked by: ";
+/// What is read at a glance.
+const GLANCE_CHARS: usize = 240;
+
 /// Where a browser goes after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Back {
@@ -101,8 +106,14 @@ pub(crate) fn card(to: Language, approval: &Approval, back: Back) -> Markup {
                     " " span.class data-class=(approval.class) { (class_of(to, approval)) }
                 }
             }
+            @let effect = effect(approval).filter(|_| waits);
+            @if let Some(fields) = &effect {
+                p.effect translate="no" {
+                    @for (name, value) in fields { span { small { (legible(name)) } " " code { (legible(value)) } } " " }
+                }
+            }
             @if waits { (why(approval)) (sources(to, approval)) }
-            details.what open[waits && !says_all(approval)] {
+            details.what open[waits && !(says_all(approval) || effect.is_some() && approval.sources.is_empty())] {
                 summary { (say!(to, "Details of {id}", id = approval.id)) }
                 @if !waits { (why(approval)) (sources(to, approval)) }
                 pre.exact tabindex="0" translate="no" aria-label=(say!(to, "What exactly is asked")) { (legible(&approval.text)) }
@@ -131,6 +142,19 @@ fn says_all(approval: &Approval) -> bool {
 
 fn why(approval: &Approval) -> Markup {
     html! { p.why translate="no" { (legible(&approval.reason)) } }
+}
+
+/// All that would happen, field by field, where it is short enough to be read at a glance and the title has not said it.
+/// What is longer, or has lines, is shown to the letter at once.
+fn effect(approval: &Approval) -> Option<Vec<(&str, &str)>> {
+    let (own, _who_asks) = approval.text.split_once(WHO_ASKS)?;
+    let is_effect = approval.kind == ApprovalKind::Effect && !says_all(approval);
+    if !is_effect || own.chars().count() > GLANCE_CHARS {
+        return None;
+    }
+    let fields: Vec<_> = own.lines().map(|line| line.split_once(": ")).collect::<Option<_>>()?;
+    let has_address = fields.iter().any(|(name, _)| *name == "address");
+    Some(fields.into_iter().filter(|(name, _)| !(has_address && *name == "host")).collect())
 }
 
 fn sources(to: Language, approval: &Approval) -> Markup {

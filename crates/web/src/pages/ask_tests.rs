@@ -150,3 +150,39 @@ fn a_card_asks_a_question_and_says_why() {
     assert_eq!(asked("Spend $1?", ApprovalKind::Effect), "Spend $1? outward");
     assert_eq!(asked("Plan for T5: x", ApprovalKind::Plan), "Plan for T5: x outward");
 }
+
+/// G2: what is sent is read at a glance where it is short, in full and where to; what is longer, has lines, or has untrusted
+/// words behind it is shown to the letter at once.
+#[test]
+fn a_short_request_is_said_on_the_card_and_a_longer_one_unfolded() {
+    let asked = |effect: &str| {
+        let text = format!("{effect}\nasked by: task T5\nclass: outward: it leaves\ndigest: 01\n");
+        let title = "send POST to api.example:443".to_owned();
+        Approval { title, sources: Vec::new(), ..question(&text) }
+    };
+    let shown = |approval: &Approval| card(Language::En, approval, Back::Chat).into_string();
+    let is_open = |approval: &Approval| shown(approval).contains("<details class=\"what\" open>");
+    let short = asked(
+        "method: POST\nhost: api.example\naddress: https://api.example/v1/<b>\nwith the secret: github\nbody: {\"a\": 1}",
+    );
+    assert!(!is_open(&short));
+    for part in [
+        "<code>https://api.example/v1/&lt;b&gt;</code>",
+        "<code>github</code>",
+        "<code>{&quot;a&quot;: 1}</code>",
+    ] {
+        assert!(shown(&short).contains(part), "{part}: {}", shown(&short));
+    }
+    assert!(shown(&short).contains(">outward</span>"), "its class stands on it");
+    let read =
+        Approval { sources: vec!["the web page https://evil.example/".into()], ..short.clone() };
+    assert!(is_open(&read) && shown(&read).contains("class=\"sources\""));
+    let lines = asked("method: POST\naddress: https://api.example/\nbody:\n    one\n    two");
+    let long =
+        asked(&format!("method: POST\naddress: https://api.example/\nbody: {}", "x".repeat(300)));
+    for approval in [&lines, &long] {
+        assert!(is_open(approval) && !shown(approval).contains("class=\"effect\""));
+    }
+    let settled = Approval { state: ApprovalState::Denied, ..short };
+    assert!(!shown(&settled).contains("class=\"effect\""), "one line is left");
+}

@@ -15,7 +15,7 @@ struct Asset {
     /// The address below `/static/`.
     name: String,
     mime: &'static str,
-    content: Cow<'static, str>,
+    content: Cow<'static, [u8]>,
 }
 
 impl Asset {
@@ -23,11 +23,15 @@ impl Asset {
         stem: &str,
         extension: &str,
         mime: &'static str,
-        content: impl Into<Cow<'static, str>>,
+        content: impl Into<Cow<'static, [u8]>>,
     ) -> Self {
         let content = content.into();
-        let tag = fingerprint(content.as_bytes());
+        let tag = fingerprint(&content);
         Self { name: format!("{stem}.{tag:016x}.{extension}"), mime, content }
+    }
+
+    fn address(&self) -> String {
+        format!("/static/{}", self.name)
     }
 }
 
@@ -39,14 +43,19 @@ fn fingerprint(bytes: &[u8]) -> u64 {
 }
 
 static CSS: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("app", "css", "text/css; charset=utf-8", include_str!("../../static/app.css"))
+    let content = include_bytes!("../../static/app.css").as_slice();
+    Asset::new("app", "css", "text/css; charset=utf-8", content)
 });
 /// The script: one for each language, for it says things too.
 static JS: LazyLock<Vec<(Language, Asset)>> = LazyLock::new(|| {
-    let script = |to| Asset::new("app", "js", "text/javascript; charset=utf-8", speaking(to));
+    let script = |to| match speaking(to) {
+        Cow::Borrowed(script) => Asset::new("app", "js", SCRIPT_TYPE, script.as_bytes()),
+        Cow::Owned(script) => Asset::new("app", "js", SCRIPT_TYPE, script.into_bytes()),
+    };
     Language::ALL.into_iter().map(|to| (to, script(to))).collect()
 });
 
+const SCRIPT_TYPE: &str = "text/javascript; charset=utf-8";
 const SCRIPT: &str = include_str!("../../static/app.js");
 /// Where it has its sentences.
 const SENTENCES: &str = "const SENTENCES = {};";
@@ -63,40 +72,63 @@ fn speaking(to: Language) -> Cow<'static, str> {
         .into()
 }
 static ICON: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("icon", "svg", "image/svg+xml", include_str!("../../static/icon.svg"))
+    let content = include_bytes!("../../static/icon.svg").as_slice();
+    Asset::new("icon", "svg", "image/svg+xml", content)
 });
 
-/// Installed, it is a window of its own. The icon is the same at any size.
+/// The icon as pixels, for who does not draw: `scripts/icons` makes them.
+static ICONS: LazyLock<[Asset; 4]> = LazyLock::new(|| {
+    let png = |stem, content| Asset::new(stem, "png", "image/png", content);
+    [
+        png("icon-192", include_bytes!("../../static/icon-192.png").as_slice()),
+        png("icon-512", include_bytes!("../../static/icon-512.png").as_slice()),
+        png("icon-mask", include_bytes!("../../static/icon-mask.png").as_slice()),
+        png("icon-apple", include_bytes!("../../static/icon-apple.png").as_slice()),
+    ]
+});
+
+/// Installed, it is a window of its own.
 static MANIFEST: LazyLock<Asset> = LazyLock::new(|| {
+    let [small, large, mask, _apple] = &*ICONS;
+    let png = |icon: &Asset, sizes, purpose| serde_json::json!({ "src": icon.address(), "sizes": sizes, "type": icon.mime, "purpose": purpose });
     let manifest = serde_json::json!({
         "id": "/", "name": "Cloister", "short_name": "Cloister", "start_url": "/", "scope": "/",
         "display": "standalone", "background_color": "#faf9f6", "theme_color": "#35604c",
-        "icons": [{ "src": icon(), "sizes": "any", "type": "image/svg+xml", "purpose": "any" }],
+        "icons": [
+            { "src": icon(), "sizes": "any", "type": "image/svg+xml", "purpose": "any" },
+            png(small, "192x192", "any"), png(large, "512x512", "any"), png(mask, "512x512", "maskable"),
+        ],
     });
-    Asset::new("app", "webmanifest", "application/manifest+json", manifest.to_string())
+    Asset::new("app", "webmanifest", "application/manifest+json", manifest.to_string().into_bytes())
 });
 
 pub(super) fn css() -> String {
-    format!("/static/{}", CSS.name)
+    CSS.address()
 }
 
 pub(super) fn js(to: Language) -> String {
     let script = JS.iter().find(|(language, _)| *language == to);
-    format!("/static/{}", script.map_or("", |(_, script)| &script.name))
+    script.map_or_else(String::new, |(_, script)| script.address())
 }
 
 pub(super) fn icon() -> String {
-    format!("/static/{}", ICON.name)
+    ICON.address()
+}
+
+/// What a phone of Apple's shows of an installed page.
+pub(super) fn apple_icon() -> String {
+    let [_small, _large, _mask, apple] = &*ICONS;
+    apple.address()
 }
 
 pub(super) fn manifest() -> String {
-    format!("/static/{}", MANIFEST.name)
+    MANIFEST.address()
 }
 
 pub(super) async fn serve(Path(name): Path<String>) -> Response {
     let scripts = JS.iter().map(|(_, script)| script);
-    let all = [&*CSS, &*ICON, &*MANIFEST].into_iter().chain(scripts);
-    let Some(asset) = all.into_iter().find(|asset| asset.name == name) else {
+    let mut all = [&*CSS, &*ICON, &*MANIFEST].into_iter().chain(&*ICONS).chain(scripts);
+    let Some(asset) = all.find(|asset| asset.name == name) else {
         return (StatusCode::NOT_FOUND, "there is no such file\n").into_response();
     };
     let headers = [
@@ -104,4 +136,10 @@ pub(super) async fn serve(Path(name): Path<String>) -> Response {
         (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
     ];
     (headers, asset.content.as_ref()).into_response()
+}
+
+/// What shows notifications for a page. Its address never changes, and says by itself for which pages it is.
+pub(super) async fn worker() -> Response {
+    let headers = [(header::CONTENT_TYPE, SCRIPT_TYPE), (header::CACHE_CONTROL, "no-cache")];
+    (headers, include_str!("../../static/worker.js")).into_response()
 }

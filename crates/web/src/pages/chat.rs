@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use axum::extract::{Request, State as Extract};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
-use cloister_control::rows::{Chat, Cursor, ListedChat, Task};
+use cloister_control::rows::{Chat, Cursor, InboxItem, ListedChat, Task};
 use cloister_control::{KnownAgent, menu};
 use cloister_policy::legible;
 use cloister_protocol::{AgentFrame, ChatId, ErrorCode, Language, TurnId};
@@ -151,16 +151,25 @@ pub(super) async fn message(
     viewer: Viewer,
     Path((chat, turn)): Path<(String, String)>,
 ) -> Result<Markup, Failure> {
-    let chat: ChatId = chat.parse()?;
+    let item = said(&state, &viewer, chat.parse()?, &TurnId::kept(turn)).await?;
+    // The report of a task begins a turn too, and has no message: that is nothing to complain about.
+    let stopped = state.control.stops().is_stopped();
+    Ok(item.map(|item| entries::said(viewer.to, &item, stopped)).unwrap_or_default())
+}
+
+/// The message that began a turn, if a message did.
+pub(super) async fn said(
+    state: &State,
+    viewer: &Viewer,
+    chat: ChatId,
+    turn: &TurnId,
+) -> Result<Option<InboxItem>, Failure> {
     state.control.chats().chat(viewer.workspace, chat).await?;
     let missing = || {
         Failure::said(ErrorCode::NotFound, |to| say!(to, "no message of this chat began that turn"))
     };
-    let id = TurnId::kept(turn).message().ok_or_else(missing)?;
-    let item = state.control.inbox().said(viewer.workspace, chat, id).await?;
-    // The report of a task begins a turn too, and has no message: that is nothing to complain about.
-    let stopped = state.control.stops().is_stopped();
-    Ok(item.map(|item| entries::said(viewer.to, &item, stopped)).unwrap_or_default())
+    let id = turn.message().ok_or_else(missing)?;
+    Ok(state.control.inbox().said(viewer.workspace, chat, id).await?)
 }
 
 /// An answer as the agent wrote it, to be copied.
@@ -248,14 +257,6 @@ impl Picker {
                 button type="submit" { (say!(to, "Choose")) }
             }
         }
-    }
-}
-
-/// The ways to models with a key of one's own, and to other agents.
-fn own_key(to: Language) -> Markup {
-    html! {
-        p { a href="/model/own" { (say!(to, "Use a key of your own")) } }
-        p { a href="/agents" { (say!(to, "Your agents")) } }
     }
 }
 
@@ -405,7 +406,6 @@ impl View<'_> {
                             button type="submit" { (say!(to, "Rename")) }
                         }
                         @if self.models.usable.len() > 1 && !self.chat.archived { (self.models.form(self)) }
-                        (own_key(to))
                         form method="post" action=(action("pin")) {
                             @let pinned = self.chats.iter().any(|one| one.chat.id == self.chat.id && one.pinned);
                             input type="hidden" name="pinned" value=(!pinned);

@@ -1,8 +1,9 @@
 //! The entries of a page of a conversation, as they stand now, with the tasks of each turn below its answer.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
-use cloister_control::rows::{Cursor, Entry, HistoryPage, InboxState, Task};
+use cloister_control::rows::{ApprovalState, Cursor, Entry, HistoryPage, InboxState, Task};
 use cloister_protocol::link::{Cause, Step};
 use cloister_protocol::{AgentFrame, ChatId, TaskId, TurnId};
 use cloister_words::say;
@@ -19,6 +20,8 @@ pub(super) struct ShownConversation {
     chat: ChatId,
     history: HistoryPage,
     now: Now,
+    /// The rows of the inbox that later messages took the place of.
+    replaced: Vec<Range<i64>>,
     /// The tasks of the turns on this page; with their steps while they are at work.
     tasks: Vec<(Task, Option<Vec<Step>>)>,
 }
@@ -34,6 +37,7 @@ impl ShownConversation {
     ) -> Result<Self, Failure> {
         let (control, workspace) = (&state.control, viewer.workspace);
         let history = control.inbox().history(workspace, chat, cursor, count).await?;
+        let replaced = control.inbox().replaced(workspace, chat).await?;
         let allowed = control.egress().of(viewer.user.id).await?;
         let mut now = Now {
             to: viewer.to,
@@ -69,7 +73,7 @@ impl ShownConversation {
             };
             tasks.push((task, steps));
         }
-        Ok(Self { chat, history, now, tasks })
+        Ok(Self { chat, history, now, replaced, tasks })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -122,20 +126,15 @@ impl ShownConversation {
                 }
             }
             (self.cards(|task| elsewhere(task) && task.created_at < first))
-            @for entry in entries {
-                @match (entry, turn_shown_by(entry)) {
-                    (Entry::Said(item), _) => {
-                        (entries::said(self.now.to, item, self.now.stopped))
-                        @let turn = TurnId::of_message(item.id);
-                        @for answer in entries.iter().filter(|told| is_end_of(told, &turn)) { (self.told(answer)) }
-                        @if turns.contains(&turn) { (self.cards(|task| task.turn == turn)) }
-                    },
-                    // It stands below its message.
-                    (Entry::Told(_), Some(turn)) if said.contains(&turn) => {},
-                    (Entry::Told(_), turn) => {
-                        (self.told(entry))
-                        @if let Some(turn) = turn { (self.cards(|task| task.turn == turn)) }
-                    },
+            @for Stretch { earlier, entries } in self.stretches(&said) {
+                @if earlier {
+                    // What still wants something of somebody is not hidden from them.
+                    details.entry.earlier open[entries.iter().any(|entry| self.is_open(entry))] {
+                        summary { (say!(self.now.to, "Earlier version")) }
+                        @for entry in entries { (self.entry(entry, &turns)) }
+                    }
+                } @else {
+                    @for entry in entries { (self.entry(entry, &turns)) }
                 }
             }
             (self.cards(|task| elsewhere(task) && task.created_at >= first))
@@ -149,6 +148,86 @@ impl ShownConversation {
             }
             Entry::Said(_) => html! {},
         }
+    }
+
+    /// An entry with what stands below it: the answer of a message, the tasks of an answer.
+    fn entry(&self, entry: &Entry, turns: &HashSet<TurnId>) -> Markup {
+        let entries = &self.history.entries;
+        html! {
+            @match (entry, turn_shown_by(entry)) {
+                (Entry::Said(item), _) => {
+                    (entries::said(self.now.to, item, self.now.stopped))
+                    @let turn = TurnId::of_message(item.id);
+                    @for answer in entries.iter().filter(|told| is_end_of(told, &turn)) { (self.told(answer)) }
+                    @if turns.contains(&turn) { (self.cards(|task| task.turn == turn)) }
+                },
+                (Entry::Told(_), turn) => {
+                    (self.told(entry))
+                    @if let Some(turn) = turn { (self.cards(|task| task.turn == turn)) }
+                },
+            }
+        }
+    }
+
+    /// The entries in their order, those together that something later took the place of, but for the answers of
+    /// messages that were said here: each stands below its message.
+    fn stretches(&self, said: &HashSet<TurnId>) -> Vec<Stretch<'_>> {
+        let stands_below = |entry: &Entry| match entry {
+            Entry::Told(_) => turn_shown_by(entry).is_some_and(|turn| said.contains(&turn)),
+            Entry::Said(_) => false,
+        };
+        let entries = self.history.entries.iter().filter(|entry| !stands_below(entry));
+        // What belongs to no turn stands with what is before it.
+        let mut earlier =
+            entries.clone().find_map(|entry| self.is_replaced(entry)).unwrap_or(false);
+        let mut stretches: Vec<Stretch<'_>> = Vec::new();
+        for entry in entries {
+            let mut of_its_own = Stretch { earlier, entries: vec![entry] };
+            if let Some(replaced) = self.is_replaced(entry) {
+                of_its_own.earlier = replaced;
+                // How something ended whose place is taken already is no new stretch.
+                let late = replaced && !earlier && matches!(entry, Entry::Told(_));
+                let fold = stretches.iter_mut().rev().find(|stretch| stretch.earlier);
+                if let Some(fold) = fold.filter(|_| late) {
+                    fold.entries.push(entry);
+                    continue;
+                }
+                earlier = replaced;
+            }
+            match stretches.last_mut().filter(|last| last.earlier == earlier) {
+                Some(last) => last.entries.push(entry),
+                None => stretches.push(of_its_own),
+            }
+        }
+        stretches
+    }
+
+    /// Whether something later took the place of an entry, if that can be told from it.
+    fn is_replaced(&self, entry: &Entry) -> Option<bool> {
+        let row = match entry {
+            Entry::Said(item) => item.id,
+            Entry::Told(item) => match &item.frame {
+                AgentFrame::End(end) => end.turn.message()?,
+                _ => return None,
+            },
+        };
+        Some(self.replaced.iter().any(|range| range.contains(&row)))
+    }
+
+    /// Whether something is at work or waits for an answer below an entry.
+    fn is_open(&self, entry: &Entry) -> bool {
+        let turn = turn_said_by(entry).or_else(|| turn_shown_by(entry));
+        let asks = match entry {
+            Entry::Told(item) => match &item.frame {
+                AgentFrame::Ask(ask) => {
+                    let approval = self.now.approvals.get(&ask.approval);
+                    approval.is_some_and(|approval| approval.state == ApprovalState::Pending)
+                }
+                _ => false,
+            },
+            Entry::Said(_) => false,
+        };
+        asks || self.at_work().any(|task| Some(&task.turn) == turn.as_ref())
     }
 
     fn cards(&self, these: impl Fn(&Task) -> bool) -> Markup {
@@ -176,6 +255,13 @@ fn turn_said_by(entry: &Entry) -> Option<TurnId> {
 
 fn is_end_of(entry: &Entry, turn: &TurnId) -> bool {
     matches!(entry, Entry::Told(item) if matches!(&item.frame, AgentFrame::End(end) if end.turn == *turn))
+}
+
+/// Entries that follow each other.
+struct Stretch<'a> {
+    /// Something later took their place.
+    earlier: bool,
+    entries: Vec<&'a Entry>,
 }
 
 /// The turn whose answer stands here, or will: below it its tasks are shown, on one page and once.

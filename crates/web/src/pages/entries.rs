@@ -101,12 +101,12 @@ pub(super) fn answer_id(turn: &TurnId) -> String {
 
 /// A person's message, and the place of its answer while there is none.
 pub(crate) fn said(to: Language, item: &InboxItem, stopped: bool) -> Markup {
-    let Cause::Message { text, attachments, .. } = &item.cause else { return html! {} };
+    let Cause::Message { text, attachments, instead, .. } = &item.cause else { return html! {} };
     // The client's own name for it is the last part of its id.
     let id = item.external_id.splitn(3, ':').nth(2).unwrap_or_default();
     let turn = TurnId::of_message(item.id);
     html! {
-        article.entry.person id=(said_id(&turn)) data-id=(id) data-turn=(turn) data-files=[files(attachments)] aria-label=(say!(to, "You")) {
+        article.entry.person id=(said_id(&turn)) data-id=(id) data-turn=(turn) data-instead=[instead.as_ref()] data-files=[files(attachments)] aria-label=(say!(to, "You")) {
             @if !text.is_empty() { div.text translate="no" { (text) } }
             (attached(to, item, attachments))
             (stamp(item.received_at))
@@ -216,6 +216,7 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
             | Update::Model { .. }
             | Update::Task { .. }
             | Update::Progress { .. }
+            | Update::Output { .. }
             | Update::Todos { .. }
             | Update::Answered { .. },
         )
@@ -239,6 +240,14 @@ fn answer(now: &Now, end: &End, at: i64) -> Markup {
             // What was said until then stays.
             @if stopped && end.text != STOPPED { p.hint.stopped { (say!(to, "Stopped")) } }
             (stamp(at))
+            // What began it is asked again; with the script there is a button for that.
+            @if let (true, Some(chat), Some(_asked)) = (failed, now.chat, &end.message) {
+                noscript {
+                    form method="post" action={ "/chats/" (chat) "/turns/" (end.turn) "/again" } {
+                        button.small type="submit" { (say!(to, "Try again")) }
+                    }
+                }
+            }
         }
     }
 }
@@ -327,6 +336,7 @@ pub(crate) async fn live(
         AgentFrame::Update(Update::Task { task, .. }) => {
             Some(task::card(to, &control.tasks().find(*task).await?, None))
         }
+        AgentFrame::Update(Update::Output { text, .. }) => Some(task::printing(to, text)),
         AgentFrame::ToolCall(call) if call.task.is_some() => task::begun(to, call),
         AgentFrame::ToolResult(result) if result.task.is_some() => Some(task::done(to, result)),
         _ => None,

@@ -16,7 +16,7 @@ use crate::reply::Told;
 use crate::server::State;
 
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
-     font-src 'self'; media-src 'self' blob:; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+     font-src 'self'; media-src 'self' blob:; connect-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Nothing is said to other sites; our own forms must be able to say where they come from.
 const REFERRER: &str = "same-origin";

@@ -84,9 +84,11 @@ pub(crate) fn routes(state: &State) -> Router<State> {
         .route("/agents/{agent}/remove", post(agents::remove))
         .route("/status", get(status::show))
         .route("/chats/{chat}/turns/{turn}/stop", post(acts::stop_turn))
+        .route("/chats/{chat}/turns/{turn}/again", post(acts::ask_again))
         .route("/chats/{chat}/tasks/{task}/cancel", post(acts::cancel_task))
         .route("/chats/{chat}/cancel", post(acts::cancel_tasks))
         .layer(middleware::from_fn_with_state(state.clone(), session::same_origin_only))
         .route("/static/{file}", get(assets::serve))
+        .route("/worker.js", get(assets::worker))
         .layer(middleware::from_fn_with_state(state.clone(), headers::protect))
 }

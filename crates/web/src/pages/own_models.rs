@@ -126,7 +126,7 @@ async fn form(state: &State, viewer: &Viewer, typed: &Typed) -> Result<Markup, F
         section.card { (fields(to, typed, anywhere)) }
     };
     let banner = banner::scripted(state, viewer).await;
-    let around = Page { title, to, place: Section::Outside, viewer: Some(viewer), banner };
+    let around = Page { title, to, place: Section::OwnModels, viewer: Some(viewer), banner };
     Ok(page(&around, &body))
 }
 

@@ -70,6 +70,7 @@ pub(super) async fn take(
         from: viewer.user.name.clone(),
         text,
         attachments: attachments.clone(),
+        instead: None,
         heard_in: None,
     };
     let taken = state.control.inbox().receive(message).await;

@@ -76,6 +76,8 @@ impl Viewer {
             Section::Chat
             | Section::Approvals
             | Section::Grants
+            | Section::Agents
+            | Section::OwnModels
             | Section::Start
             | Section::Outside => true,
         }

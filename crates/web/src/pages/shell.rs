@@ -13,6 +13,8 @@ pub(crate) enum Section {
     Chat,
     Approvals,
     Grants,
+    Agents,
+    OwnModels,
     Start,
     People,
     Model,
@@ -22,10 +24,12 @@ pub(crate) enum Section {
 }
 
 /// What the navigation offers: where, its address and name.
-const PLACES: [(Section, &str, &str); 7] = [
+const PLACES: [(Section, &str, &str); 9] = [
     (Section::Chat, "/", noted!("Chat")),
     (Section::Approvals, "/approvals", noted!("Approvals")),
     (Section::Grants, "/grants", noted!("Grants")),
+    (Section::Agents, "/agents", noted!("Your agents")),
+    (Section::OwnModels, "/model/own", noted!("Your models")),
     (Section::Start, "/start", noted!("Guided start")),
     (Section::People, "/people", noted!("People")),
     (Section::Model, "/model", noted!("Model")),
@@ -89,6 +93,7 @@ pub(crate) fn document(head: &Head<'_>, body: &Markup) -> Markup {
                 meta name="robots" content="noindex";
                 title { @if waiting > 0 { "(" (waiting) ") " } (title) " · Cloister" }
                 link rel="icon" type="image/svg+xml" href=(assets::icon());
+                link rel="apple-touch-icon" href=(assets::apple_icon());
                 link rel="manifest" href=(assets::manifest());
                 link rel="stylesheet" href=(assets::css());
                 script defer src=(assets::js(to)) {}

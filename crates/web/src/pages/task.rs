@@ -245,6 +245,12 @@ fn step(
     }
 }
 
+/// What a step has printed so far: its end.
+pub(crate) fn printing(to: Language, text: &str) -> Markup {
+    let from = text.char_indices().rev().nth(MOST_CHARS - 1).map_or(0, |(at, _)| at);
+    output(to, text.get(from..).unwrap_or_default())
+}
+
 fn output(to: Language, text: &str) -> Markup {
     html! { pre.output translate="no" tabindex="0" aria-label=(say!(to, "Output")) { (legible(&cut(text, MOST_CHARS))) } }
 }

@@ -67,7 +67,7 @@ fn message(text: String, attachments: Vec<Attachment>) -> Result<Message, CliErr
         let fix = "send it as a file: /file PATH, or --file PATH";
         return Err(CliError::new(ErrorCode::BadRequest, message).fix(fix));
     }
-    Ok(Message { id: new_id()?, chat: None, text, attachments, from: None })
+    Ok(Message { id: new_id()?, chat: None, text, attachments, instead: None, from: None })
 }
 
 fn new_id() -> Result<MessageId, CliError> {

@@ -73,6 +73,7 @@ impl Pending {
             | Update::Model { .. }
             | Update::Notice { .. }
             | Update::Progress { .. }
+            | Update::Output { .. }
             | Update::Blocked { .. }
             | Update::Todos { .. }
             | Update::Answered { .. } => {}

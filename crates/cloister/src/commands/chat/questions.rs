@@ -60,6 +60,7 @@ impl Questions {
             | Update::Restart { .. }
             | Update::Model { .. }
             | Update::Progress { .. }
+            | Update::Output { .. }
             | Update::Todos { .. } => {}
         }
     }

@@ -20,6 +20,7 @@ pub(super) fn of_update(update: &Update) -> Option<String> {
         | Update::Model { .. }
         | Update::Task { .. }
         | Update::Progress { .. }
+        | Update::Output { .. }
         | Update::Todos { .. } => None,
     }
 }

@@ -57,8 +57,13 @@ impl Actor {
         let phrases = Box::new(phrases(to));
         let trigger = Trigger { id: trigger, chat, cause: row.cause, prompt, model, now, phrases };
         let turn = TurnId::of_trigger(&trigger.id);
+        let instead = match &trigger.cause {
+            Cause::Message { instead, .. } => instead.as_ref().and_then(TurnId::message),
+            Cause::TasksEnded { .. } | Cause::Clear => None,
+        };
         self.hand_over_beginning(chat).await?;
         if self.send(Downlink::Trigger(trigger)).await {
+            self.end_replaced(instead, id, &owed).await;
             self.make_way(id, &owed).await;
             if let Some(cell) = &mut self.cell {
                 cell.sent.insert(id, owed);
@@ -99,6 +104,17 @@ impl Actor {
         Ok(())
     }
 
+    /// Nobody waits any more for the answers of what a message took the place of.
+    async fn end_replaced(&mut self, of: Option<i64>, by: i64, owed: &Owed) {
+        let (Some(cell), Some(of)) = (&self.cell, of) else { return };
+        let own = cell.sent.iter().filter(|(_, open)| open.from == owed.from);
+        let replaced: Vec<i64> =
+            own.map(|(open, _)| *open).filter(|open| (of..by).contains(open)).collect();
+        for open in replaced {
+            self.cancel(TurnId::of_message(open)).await;
+        }
+    }
+
     /// Does to what the same person still waits for what they are set up to. Only where nothing else is under way:
     /// nobody's message ends the turn of somebody else, or is answered in it. A report that was not told to its end is
     /// told with the answer that takes its place.
@@ -106,7 +122,8 @@ impl Actor {
         let is_message = owed.from.is_some() && !owed.is_report();
         let Some(cell) = self.cell.as_ref().filter(|_| is_message) else { return };
         let alone = cell.sent.values().all(|open| open.from == owed.from);
-        let earlier = cell.sent.iter().filter(|(open, _)| **open < row);
+        let waits = |open: &i64| *open < row && !self.cancelled.contains(open);
+        let earlier = cell.sent.iter().filter(|(open, _)| waits(open));
         let earlier: Vec<_> = earlier.map(|(open, owed)| (*open, owed.is_report())).collect();
         if !alone {
             return;

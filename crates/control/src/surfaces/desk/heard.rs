@@ -195,6 +195,7 @@ impl SurfaceDesk {
             from: speaker.name,
             text: message.text.clone(),
             attachments: message.attachments.clone(),
+            instead: None,
             heard_in: Some(HeardIn { conversation, origin: message.origin.clone() }),
         });
         let receipt = received.await?;
