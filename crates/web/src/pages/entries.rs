@@ -211,12 +211,14 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
 fn answer(to: Language, end: &End, at: i64) -> Markup {
     let stopped = end.error == Some(ErrorCode::Cancelled);
     // The next message is answered for both.
-    let failed = !stopped && end.error.is_some_and(|error| error != ErrorCode::Continued);
+    let taken_over = end.error == Some(ErrorCode::Continued);
+    let failed = end.error.is_some() && !stopped && !taken_over;
     html! {
         article.entry.agent .failed[failed] id=(answer_id(&end.turn)) data-answer=(end.turn) aria-label=(say!(to, "Agent")) {
             div.text.rich translate="no" { (markdown::render(&end.text)) }
             // What was said until then stays.
             @if stopped && end.text != STOPPED { p.hint.stopped { (say!(to, "Stopped")) } }
+            @if taken_over { p.hint.stopped { (say!(to, "The next answer is to both messages.")) } }
             (stamp(at))
         }
     }
