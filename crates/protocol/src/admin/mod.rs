@@ -377,6 +377,9 @@ pub struct Cancelled {
 pub struct ChatView {
     pub id: ChatId,
     pub title: String,
+    /// The words that began it, where it has no title of its own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub opening: String,
     pub archived: bool,
     pub created_at: String,
     /// Which agent answers in it.
