@@ -17,8 +17,9 @@ pub(crate) mod telegram;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Parser, Subcommand};
-use cloister_protocol::{ApprovalId, ChatId, TaskId, UserName};
+use cloister_protocol::{ApprovalId, ChatId, Language, TaskId, UserName};
 
 pub(crate) use admin::{Admin, Ca};
 pub(crate) use agent::{Agent, Manner};
@@ -35,7 +36,7 @@ pub(crate) use platform::{Config, Explain, Policy, Stop, Who};
 #[command(name = "cloister", version, max_term_width = 100)]
 pub(crate) struct Args {
     /// Where everything is kept [default: ~/.local/share/cloister]
-    #[arg(long, global = true, env = "CLOISTER_DATA", value_name = "DIR")]
+    #[arg(long, global = true, env = "CLOISTER_DATA", value_name = "DIR", value_parser = any_path())]
     pub(crate) data: Option<PathBuf>,
     /// Administer another machine, where this one is enrolled (`cloister admin enroll`)
     #[arg(long, global = true, env = "CLOISTER_REMOTE", value_name = "NAME")]
@@ -163,6 +164,12 @@ pub(crate) struct Init {
     /// Whose agent it is; added if new [default: the first user]
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<UserName>,
+    /// What they are called, in any script
+    #[arg(long, value_name = "NAME")]
+    pub(crate) display_name: Option<String>,
+    /// What commands, notices and pages speak to them: en, de or ru
+    #[arg(long, value_name = "LANGUAGE")]
+    pub(crate) language: Option<Language>,
     /// The agent's name, for SOUL.md
     #[arg(long, value_name = "NAME")]
     pub(crate) agent_name: Option<String>,
@@ -173,7 +180,7 @@ pub(crate) struct Init {
     #[arg(long, value_name = "TEXT")]
     pub(crate) about: Option<String>,
     /// Dollars per day
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = dollars)]
     pub(crate) daily: Option<f64>,
     /// The base URL of an OpenAI-compatible model
     #[arg(long, value_name = "URL", requires = "model")]
@@ -199,7 +206,7 @@ pub(crate) struct Invite {
     #[command(flatten)]
     pub(crate) limits: UserLimits,
     /// Dollars per day
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = dollars)]
     pub(crate) daily: Option<f64>,
 }
 
@@ -227,7 +234,8 @@ With words and a pipe, what comes through the pipe goes along: up to 64 KB of te
 anything else as a file. With --json every frame of the agent socket is one line (docs/protocol.md).
 
 Exit codes: 0 answered; 1 could not do it (the answer or the error says why); 2 wrong usage; 69 nothing \
-runs (`cloister up`); 75 no answer in time, it may still come; 130 stopped by Ctrl-C.";
+runs (`cloister up`); 75 no answer in time, it may still come; 77 a question waits for somebody's answer (with \
+--wait, or when the time is over); 130 stopped by Ctrl-C; 141 nobody reads standard output any more.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = CHAT_EXIT_CODES)]
@@ -426,10 +434,10 @@ pub(crate) enum Budget {
     Set {
         name: UserName,
         /// Dollars per UTC day
-        #[arg(long, value_name = "USD", value_parser = dollars, required_unless_present = "task")]
+        #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = dollars, required_unless_present = "task")]
         daily: Option<f64>,
         /// Dollars per task
-        #[arg(long, value_name = "USD", value_parser = dollars)]
+        #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = dollars)]
         task: Option<f64>,
     },
 }
@@ -464,12 +472,14 @@ pub(crate) enum Egress {
 
 /// An amount of money: a finite number that is not negative.
 fn dollars(text: &str) -> Result<f64, String> {
-    let usd: f64 = text.parse().map_err(|error| format!("{error}"))?;
-    if usd.is_finite() && usd >= 0.0 {
-        Ok(usd)
-    } else {
-        Err("expected an amount in dollars, such as 2.50".to_owned())
-    }
+    let usd = text.trim_start_matches('$').parse().ok();
+    usd.filter(|usd: &f64| usd.is_finite() && *usd >= 0.0)
+        .ok_or_else(|| "expected an amount in dollars, such as 2.50".to_owned())
+}
+
+/// A directory; an empty word is one that `data_dir` decides about.
+fn any_path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
 }
 
 /// A task as people type it: `T3`, `t3` or `3`.

@@ -14,7 +14,7 @@ use cloister_protocol::surface::options;
 use serde::Deserialize;
 
 use crate::logging::LogFormat;
-use crate::output::{BAD_CONFIG, CliError};
+use crate::output::{BAD_CONFIG, CliError, USAGE};
 
 /// The whole file; each section is declared by the part that owns it.
 #[derive(Debug, Default, Deserialize)]
@@ -47,7 +47,7 @@ pub(crate) struct Config {
 impl Config {
     /// What is wrong with the text of a file, if something is.
     pub(crate) fn check(text: &str) -> Result<(), String> {
-        toml::from_str::<Self>(text).map(|_| ()).map_err(|error| error.to_string())
+        toml::from_str::<Self>(text).map(|_| ()).map_err(|error| in_words(&error))
     }
 
     pub(crate) fn load(data: &Path) -> Result<Self, CliError> {
@@ -65,12 +65,32 @@ impl Config {
         toml::from_str(&text).map_err(|error| {
             CliError::new(
                 ErrorCode::BadRequest,
-                format!("{} is not right: {error}", path.display()),
+                format!("{} is not right: {}", path.display(), in_words(&error)),
             )
             .fix("docs/operating.md lists every setting")
             .exit(BAD_CONFIG)
         })
     }
+}
+
+/// What is wrong with a file, without the names that a programmer has for kinds of values.
+fn in_words(error: &toml::de::Error) -> String {
+    const KINDS: [(&str, &str); 4] = [
+        ("a whole number, not negative", "u8 u16 u32 u64 usize"),
+        ("a whole number", "i8 i16 i32 i64 isize"),
+        ("a number", "f32 f64"),
+        ("true or false", "boolean bool"),
+    ];
+    let error = error.to_string();
+    let of = |word: &str| KINDS.iter().find(|(_, all)| all.split(' ').any(|one| one == word));
+    let words = |line: &str| match line.rsplit_once("expected ") {
+        Some((before, word)) => match of(word.trim_start_matches("a ")) {
+            Some((words, _)) => format!("{before}expected {words}"),
+            None => line.to_owned(),
+        },
+        None => line.to_owned(),
+    };
+    error.lines().map(words).collect::<Vec<_>>().join("\n")
 }
 
 /// The most surfaces of one's own: each is a program that runs.
@@ -136,8 +156,20 @@ pub(crate) fn is_surface_name(name: &str) -> bool {
 /// The data directory: as given, or the usual place.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads where things usually are")]
 pub fn data_dir(given: Option<&Path>) -> Result<PathBuf, CliError> {
-    if let Some(dir) = given {
-        return std::path::absolute(dir).map_err(CliError::io("the data directory can't be named"));
+    // A variable that is set to nothing is as good as none; the same on the command line is a slip.
+    let unset = std::env::var_os("CLOISTER_DATA").is_some_and(|dir| dir.is_empty());
+    match given {
+        None => {}
+        Some(dir) if !dir.as_os_str().is_empty() => {
+            let failed = "the data directory can't be named";
+            return std::path::absolute(dir).map_err(CliError::io(failed));
+        }
+        Some(_) if unset => {}
+        Some(_) => {
+            return Err(CliError::new(ErrorCode::BadRequest, "--data names no directory")
+                .fix("say which: --data DIR; without it, it is ~/.local/share/cloister")
+                .exit(USAGE));
+        }
     }
     let base = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));

@@ -95,3 +95,21 @@ fn a_surface_of_ones_own_has_a_name_and_a_program() {
         assert!(said.contains(says), "{wrong}: {said}");
     }
 }
+
+#[test]
+fn an_empty_directory_is_no_directory() {
+    let refused = data_dir(Some(Path::new(""))).unwrap_err();
+    assert_eq!((refused.exit, refused.body.message.as_str()), (USAGE, "--data names no directory"));
+}
+
+#[test]
+fn kinds_of_values_are_told_in_words() {
+    for (text, told) in [
+        ("[work]\nmax_steps = \"many\"", "expected a whole number, not negative"),
+        ("[admin]\nenabled = 3", "expected true or false"),
+    ] {
+        let error = Config::check(text).unwrap_err();
+        assert!(error.contains(told), "{text}: {error}");
+        assert!(!error.contains("u64") && !error.contains("u32"), "{error}");
+    }
+}

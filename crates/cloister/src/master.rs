@@ -60,8 +60,8 @@ fn locked(error: &SecretError, place: &MasterPlace) -> CliError {
             format!("chmod 600 {}", path.display())
         }
         SecretError::WrongMaster { .. } | SecretError::Vault(_) => format!(
-            "{right} (from your backup, or by `[secrets] master_file` or `master_command`); what is sealed can't \
-             be opened without it, and there is no other way to start on this data directory"
+            "{right} (from your backup, or by `[secrets] master_file` or `master_command`); there is no other way to \
+             start on this data directory"
         ),
         SecretError::Store(_)
         | SecretError::Binding(_)

@@ -67,9 +67,34 @@ impl CliError {
 }
 
 impl From<ErrorBody> for CliError {
-    fn from(body: ErrorBody) -> Self {
+    fn from(mut body: ErrorBody) -> Self {
+        if body.code == ErrorCode::NotFound && body.fix.is_none() {
+            let list = where_listed(&body.message);
+            body.fix = list.map(|list| format!("`cloister {list}` shows what there is"));
+        }
         Self { body, exit: 1 }
     }
+}
+
+/// The command that lists what somebody named and is not there. What the control plane says goes to people on every
+/// surface, of whom only those here can type commands.
+fn where_listed(message: &str) -> Option<&'static str> {
+    let kind = message.strip_prefix("there is no ")?.split(' ').next()?;
+    Some(match kind {
+        "agent" => "agent list",
+        "approval" => "task approvals",
+        "chat" => "chats list",
+        "client" => "admin clients",
+        "context" => "context list",
+        "grant" => "grant list",
+        "model" => "model list",
+        "policy" => "policy list",
+        "preset" => "model presets",
+        "task" => "task list",
+        "user" => "user list",
+        "workspace" => "workspace list",
+        _ => return None,
+    })
 }
 
 impl From<ControlError> for CliError {

@@ -1,7 +1,9 @@
 //! What people hear of, and decide about, where their agent may go.
 
 use cloister_policy::egress::{Rule, RuleError};
-use cloister_protocol::{AgentFrame, ErrorCode, Language, Update, UserId, WorkspaceId};
+use cloister_protocol::{
+    AgentFrame, ChatId, ErrorCode, Language, TaskState, Update, UserId, WorkspaceId,
+};
 use cloister_store::Actor;
 use cloister_store::egress::{EgressRule, EgressUsage};
 
@@ -11,6 +13,8 @@ use crate::ports::{Principal, RefusedEgress};
 
 /// Rules of one user.
 const MAX_RULES: usize = 500;
+/// Of so many tasks the latest of a chat is looked for.
+const LATEST_TASKS: u32 = 20;
 /// Rules of one task's own list.
 const MAX_TASK_HOSTS: usize = 50;
 
@@ -136,15 +140,21 @@ impl EgressRules {
     pub(crate) async fn allow_host(
         &self,
         actor: &Actor,
-        workspace: WorkspaceId,
+        (workspace, chat): (WorkspaceId, ChatId),
         rule: &str,
     ) -> Result<String, EgressError> {
         let user = self.control.store().users().user_of(workspace).await?;
         let (rule, new) = self.allow_egress(actor, user.id, rule).await?;
+        let latest = self.control.store().tasks().list(workspace, LATEST_TASKS).await?;
+        let latest = latest.iter().find(|task| task.chat == chat);
+        let failed = latest.filter(|task| task.state == TaskState::Failed);
+        let again =
+            failed.map(|task| format!(", /retry {id} repeats {id}, which failed", id = task.id));
         Ok(if new {
             format!(
-                "Your agent's tasks may now reach {rule}. A task that runs can try again; \
-                 /retry T1 repeats one that failed, /forbid {rule} takes it back."
+                "Your agent's tasks may now reach {rule}. A task that runs can try again{}; /forbid {rule} takes it \
+                 back.",
+                again.unwrap_or_default()
             )
         } else {
             format!("{rule} was allowed already.")

@@ -79,7 +79,7 @@ fn unknown_outcomes(ran: &BTreeMap<(usize, &str), Ran<'_>>) -> Vec<String> {
     let unknown = |r: &&Ran<'_>| r.status == Some(CallStatus::Unknown) && is_mutating(&r.call.name);
     ran.values()
         .filter(unknown)
-        .map(|r| format!("outcome unknown: {} {}", r.call.name, quote(&r.call.arguments)))
+        .map(|r| format!("outcome unknown: {} {}", r.call.name, quote(&r.call.in_words())))
         .collect()
 }
 

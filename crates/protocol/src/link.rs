@@ -183,6 +183,16 @@ pub struct Call {
     pub arguments: String,
 }
 
+impl Call {
+    /// What it was to do, as a person reads it: the command, the file or the address, where it names one.
+    pub fn in_words(&self) -> String {
+        const SAYS: [&str; 4] = ["command", "code", "path", "url"];
+        let arguments: Option<serde_json::Value> = serde_json::from_str(&self.arguments).ok();
+        let said = |key: &&str| arguments.as_ref()?.get(key)?.as_str().map(str::to_owned);
+        SAYS.iter().find_map(said).unwrap_or_else(|| self.arguments.clone())
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     pub status: CallStatus,

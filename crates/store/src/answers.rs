@@ -41,7 +41,7 @@ pub enum AnswerRefused {
     Unknown,
     #[error("it has been answered already")]
     Closed,
-    #[error("its task has ended")]
+    #[error("nobody needs an answer to it any more")]
     Void,
     #[error("what was approved is not what is asked for now: look at it again")]
     Changed,

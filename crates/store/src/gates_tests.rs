@@ -12,7 +12,7 @@ use cloister_protocol::{
 
 use crate::actor::Actor;
 use crate::answers::{AnswerRefused, Answered, Given, Standing};
-use crate::approvals::{Approval, ApprovalKind, ApprovalState, NewApproval};
+use crate::approvals::{Approval, ApprovalKind, ApprovalState, Asked, NewApproval};
 use crate::audit::Entry;
 use crate::choices::FoundHost;
 use crate::db::Store;
@@ -624,6 +624,25 @@ async fn more_is_asked_for_once_and_raised_with_the_answer() {
     let raised = raised.iter().filter(|row| row.action == "budget.raise" && row.actor == "ada");
     assert_eq!(raised.count(), 2);
 
+    // More a day, or a yes to another question about it, makes room: nobody has to answer what is left.
+    let left =
+        setup.store.tasks().ask_for_more(of_day("d4", &today), Some(other.id)).await.unwrap();
+    let more = setup.store.tasks().ask_for_more(of_day("d5", &today), None).await.unwrap();
+    setup.answer(more.approval.id, Answer::Allow).await;
+    let store = &setup.store;
+    let state = |asked: Asked| async move {
+        store.approvals().approval(asked.approval.id).await.unwrap().state
+    };
+    assert_eq!(state(more).await, ApprovalState::Allowed);
+    assert_eq!(state(left).await, ApprovalState::Void);
+    let name = setup.store.users().user_of(setup.workspace).await.unwrap().name;
+    for (daily_budget, expected) in [(0, ApprovalState::Pending), (100, ApprovalState::Void)] {
+        let left = setup.store.tasks().ask_for_more(of_day("d6", &today), None).await.unwrap();
+        let limits = setup.store.users().user(&name).await.unwrap().limits;
+        let limits = UserLimits { daily_budget, ..limits };
+        setup.store.users().set_limits(&Actor::Operator, &name, limits).await.unwrap();
+        assert_eq!(state(left).await, expected, "{daily_budget}");
+    }
     let old = setup.store.tasks().ask_for_more(of_day("d3", "2000-01-01"), None).await.unwrap();
     assert_eq!(setup.store.tasks().end_past_days().await.unwrap(), 1);
     let ended = setup.store.approvals().approval(old.approval.id).await.unwrap();

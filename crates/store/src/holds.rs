@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::pulse::Platform;
+use crate::trouble::Trouble;
 
 /// How many may wait for a reader, or for the writer, at the same time.
 pub(crate) const MOST_WAITING: usize = 4_096;
@@ -73,6 +74,10 @@ struct KnownHolds {
     waiting_to_write: usize,
     /// Since when nobody whose turn it was could write, if that is so: another program has the database.
     shut_out: Option<Instant>,
+    /// Something of the file was found damaged. It does not heal by itself: that is so until the next start.
+    damaged: bool,
+    /// What kept the last write from the disk; none: it got there.
+    unwritten: Option<Trouble>,
 }
 
 impl KnownHolds {
@@ -128,6 +133,12 @@ impl Holds {
         found
     }
 
+    /// What is wrong with the database, as those who had it in hand were told.
+    pub(crate) fn trouble(&self) -> Option<Trouble> {
+        let known = self.known();
+        if known.damaged { Some(Trouble::Damaged) } else { known.unwritten }
+    }
+
     fn known(&self) -> MutexGuard<'_, KnownHolds> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -162,6 +173,26 @@ impl Ticket {
         }
     }
 
+    /// What it asked for went wrong: if the fault is the database's or the disk's, it is put into the books.
+    pub(crate) fn failed(&self, error: &sqlx::Error) {
+        let Some(trouble) = Trouble::of(error) else { return };
+        let mut known = self.holds.known();
+        let writes = known.open.get(&self.number).is_some_and(|open| open.kind == HoldKind::Writer);
+        match trouble {
+            Trouble::Damaged => known.damaged = true,
+            Trouble::Full | Trouble::ReadOnly | Trouble::Disk if writes => {
+                known.unwritten = Some(trouble);
+            }
+            // A reader that finds no room says nothing of what is written.
+            Trouble::Full | Trouble::ReadOnly | Trouble::Disk => {}
+        }
+    }
+
+    /// What it wrote is on the disk.
+    pub(crate) fn has_written(&self) {
+        self.holds.known().unwritten = None;
+    }
+
     /// Another program has the database, and kept it for longer than was waited for.
     pub(crate) fn is_shut_out(&self) {
         if let Some(open) = self.holds.known().open.get_mut(&self.number) {
@@ -186,6 +217,11 @@ impl Platform {
     /// Who has held a connection, or waited for one, for longer than this. It does not touch the database.
     pub fn held_longer_than(&self, limit: Duration) -> Vec<Hold> {
         self.store.holds().longer_than(limit)
+    }
+
+    /// What is wrong with the database, as far as anybody ran into it since the start. It does not touch the database.
+    pub fn trouble(&self) -> Option<Trouble> {
+        self.store.holds().trouble()
     }
 }
 

@@ -33,6 +33,26 @@ pub struct ListedChat {
     pub used_at: i64,
 }
 
+/// As much of the first words as names a chat.
+const NAME_CHARS: usize = 60;
+
+impl ListedChat {
+    /// What it is called where chats are listed: its name, else the words that began it; empty: nothing was said.
+    pub fn called(&self) -> String {
+        // One that is called as its agent has no name of its own.
+        if !self.chat.title.is_empty() && self.chat.title != self.agent_name {
+            return self.chat.title.clone();
+        }
+        let first = self.opening.as_deref().and_then(|words| words.trim().lines().next());
+        let first = first.unwrap_or_default();
+        let mut name: String = first.chars().take(NAME_CHARS).collect();
+        if name.len() < first.len() {
+            name.push('…');
+        }
+        name
+    }
+}
+
 /// Something that was said or told, found by its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundWords {
@@ -90,7 +110,7 @@ impl Chats {
                WHERE i.workspace_id = c.workspace_id AND i.chat = c.number \
                  AND json_extract(i.cause, '$.cause') = 'message' \
                  AND json_extract(i.cause, '$.text') <> '' \
-                 AND substr(json_extract(i.cause, '$.text'), 1, 1) <> '/' \
+                 AND substr(json_extract(i.cause, '$.text'), 1, 1) NOT IN ('/', '!') \
                ORDER BY i.id LIMIT 1) END AS opening, \
              c.pinned_at IS NOT NULL AS pinned, \
              NOT EXISTS (SELECT 1 FROM inbox i WHERE i.workspace_id = c.workspace_id AND i.chat = c.number) \

@@ -32,12 +32,16 @@ async fn say(store: &Store, workspace: WorkspaceId, chat: u32, text: &str) {
 #[tokio::test]
 async fn a_chat_without_a_name_is_known_by_its_first_words() {
     let (_dir, store, workspace) = world().await;
-    for text in ["/help", "plant beans", "and peas"] {
+    for text in ["/help", "!new peas", "plant beans", "and peas"] {
         say(&store, workspace, 1, text).await;
     }
     let listed = store.chats().listed(workspace).await.unwrap();
     let openings: Vec<_> = listed.iter().map(|one| (one.opening.as_deref(), one.empty)).collect();
     assert_eq!(openings, [(Some("plant beans"), false), (None, true), (None, true)]);
+    let called: Vec<String> = listed.iter().map(ListedChat::called).collect();
+    assert_eq!(called, ["plant beans", "", ""]);
+    let long = ListedChat { opening: Some("ä".repeat(99)), ..listed[0].clone() };
+    assert_eq!(long.called(), format!("{}…", "ä".repeat(60)));
     let second = ChatId::from_number(2);
     store.chats().pin_chat(&Actor::person("ada"), workspace, second, true).await.unwrap();
     let pinned = |listed: Vec<ListedChat>| listed.iter().map(|one| one.pinned).collect::<Vec<_>>();

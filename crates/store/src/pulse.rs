@@ -3,6 +3,7 @@
 use cloister_protocol::UserName;
 
 use crate::error::{StoreError, Tried, corrupt};
+use crate::trouble::Trouble;
 
 /// How many of the newest answered messages are looked at for one whose answer is missing.
 const LOOKED_AT: i64 = 1000;
@@ -115,9 +116,15 @@ impl Platform {
         Ok(())
     }
 
-    /// Whether the database takes writes now: begins one, and leaves it.
+    /// Whether the database takes writes now: waits for its turn to write, and leaves it. After a write that did not get
+    /// to the disk one decides: else who is not ready would never be asked again.
     pub async fn check_writable(&self) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
+        if self.trouble().is_some_and(|trouble| trouble != Trouble::Damaged) {
+            // The smallest write there is: a number in the file's header that nobody uses.
+            let written = tx.commit_after(sqlx::query("PRAGMA user_version = 0")).await;
+            return written.tried("be written");
+        }
         tx.rollback().await.tried("leave a write")
     }
 }

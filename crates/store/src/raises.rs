@@ -2,7 +2,7 @@
 //!
 //! Promises: one limit is asked about once, whoever runs into it and however often; the raise, the answer,
 //! its audit entry and the end of the wait are one transaction; what was refused is not asked again at that
-//! limit; a question about a day ends with the day.
+//! limit; a question about a day ends with the day, or when its limit is raised in another way.
 
 use cloister_protocol::{TaskId, UserId};
 
@@ -77,25 +77,43 @@ impl Tasks {
             return Ok(0);
         }
         let mut tx = self.store.begin().await?;
-        sqlx::query(
-            "UPDATE tasks SET state = 'queued' WHERE state = 'waiting' AND id IN \
-             (SELECT w.task_id FROM approval_waits w JOIN approvals a ON a.id = w.approval_id \
-              WHERE a.state = 'pending' AND a.raise_day < ?)",
-        )
-        .bind(&today)
-        .execute(&mut *tx)
-        .await
-        .tried("queue what waited for a past day")?;
-        let done = sqlx::query(
-            "UPDATE approvals SET state = 'void' WHERE state = 'pending' AND raise_day < ?",
-        )
-        .bind(&today)
-        .execute(&mut *tx)
-        .await
-        .tried("void the questions of past days")?;
+        let ended = end(&mut tx, Past::Before(&today)).await?;
         tx.commit().await.tried("end the questions of past days")?;
-        Ok(done.rows_affected())
+        Ok(ended)
     }
+}
+
+/// Questions about a day's limit that nobody needs to answer any more.
+enum Past<'a> {
+    /// The day is over.
+    Before(&'a str),
+    /// There is room: what they were about is raised.
+    Raised { user: UserId },
+}
+
+/// Makes them void, and lets who waited for an answer try again. How many.
+async fn end(tx: &mut Tx, past: Past<'_>) -> Result<u64, StoreError> {
+    const OPEN: &str = "state = 'pending' AND raise_day < ?1 AND ?2 IS NULL OR state = 'pending' \
+         AND raise_day IS NOT NULL AND workspace_id IN (SELECT id FROM workspaces WHERE user_id = ?2)";
+    let (day, user) = match past {
+        Past::Before(day) => (Some(day), None),
+        Past::Raised { user } => (None, Some(user.number())),
+    };
+    let waited = format!(
+        "UPDATE tasks SET state = 'queued' WHERE state = 'waiting' AND id IN \
+         (SELECT task_id FROM approval_waits WHERE approval_id IN (SELECT id FROM approvals WHERE {OPEN}))"
+    );
+    let waited = sqlx::query(sqlx::AssertSqlSafe(waited)).bind(day).bind(user);
+    waited.execute(&mut *tx).await.tried("queue what waited for an answer that nobody needs")?;
+    let open = format!("UPDATE approvals SET state = 'void' WHERE {OPEN}");
+    let void = sqlx::query(sqlx::AssertSqlSafe(open)).bind(day).bind(user);
+    let void = void.execute(&mut *tx).await.tried("void questions that nobody needs to answer")?;
+    Ok(void.rows_affected())
+}
+
+/// A user may spend more a day than before: nobody has to be asked whether they may.
+pub(crate) async fn day_is_raised(tx: &mut Tx, user: UserId) -> Result<(), StoreError> {
+    end(tx, Past::Raised { user }).await.map(|_ended| ())
 }
 
 /// The question about this limit that still says something: it waits, or was refused.
@@ -146,6 +164,7 @@ pub(crate) async fn raise(
             .execute(&mut *tx)
             .await
             .tried("raise the budget of a day")?;
+            day_is_raised(tx, UserId::from_number(owner)).await?;
             (format!("{} {day}", UserId::from_number(owner)), *amount)
         }
     };

@@ -78,6 +78,9 @@ impl Readers {
             };
             ticket.has_turn();
             let found = desk.read(statement).await;
+            if let Err(error) = &found {
+                ticket.failed(error);
+            }
             drop(turn);
             found
         });

@@ -29,10 +29,7 @@ pub enum SecretError {
     Binding(#[from] BindingError),
     #[error("{owner} has no secret {name}")]
     NoSecret { owner: Owner, name: SecretName },
-    #[error(
-        "the database is sealed under master key {wanted}, but {found} was given: put the right key back; \
-         secrets can't be opened with another"
-    )]
+    #[error("the database is sealed under master key {wanted}, but {found} was given")]
     WrongMaster { wanted: MasterId, found: MasterId },
     #[error("a master key that replaces {current} is needed to rotate, and none is there")]
     NoIncoming { current: MasterId },

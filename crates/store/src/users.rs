@@ -5,6 +5,7 @@ use cloister_protocol::{UserId, UserName, WorkspaceId};
 use crate::actor::Actor;
 use crate::audit;
 use crate::error::{StoreError, Tried, corrupt, not_found};
+use crate::raises;
 use crate::roles;
 
 /// The user who runs this machine.
@@ -232,7 +233,14 @@ impl Users {
     ) -> Result<User, StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
-        let changed = sqlx::query(
+        let before: Option<(u32, i64)> =
+            sqlx::query_as("SELECT id, daily_budget FROM users WHERE name = ?")
+                .bind(name.as_str())
+                .fetch_optional(&mut *tx)
+                .await
+                .tried("read a user's limits")?;
+        let (user, daily) = before.ok_or_else(|| not_found("user", name))?;
+        sqlx::query(
             "UPDATE users SET quota_bytes = ?, max_executors = ?, daily_budget = ?, task_budget = ? \
              WHERE name = ?",
         )
@@ -244,8 +252,8 @@ impl Users {
         .execute(&mut *tx)
         .await
         .tried("change a user's limits")?;
-        if changed.rows_affected() == 0 {
-            return Err(not_found("user", name));
+        if limits.daily_budget > daily {
+            raises::day_is_raised(&mut tx, UserId::from_number(user)).await?;
         }
         let detail = format!("{limits:?}");
         audit::record(&mut tx, now, audit::Entry::new(actor, "user.limits", name).with(detail))

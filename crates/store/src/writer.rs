@@ -333,7 +333,7 @@ impl Writer {
             || matches!(turn.left, Some(Left::First | Left::Joined));
         if is_member && !self.stays_open(&turn) {
             let ran = turn.run_last(statement).await;
-            turn.note(&ran);
+            turn.note_stored(&ran);
             if ran.is_err() {
                 turn.undo().await;
             }
@@ -371,7 +371,7 @@ impl Writer {
         let Some(group) = &mut turn.group else { return Ok(()) };
         if !stays_open {
             turn.left = Some(member);
-            return turn.commit().await;
+            return turn.store().await;
         }
         let outcome = group.outcome.subscribe();
         drop(turn);
@@ -398,7 +398,7 @@ impl Writer {
             let ours = |open: &Group| open.outcome.subscribe().same_channel(&group);
             if turn.group.as_ref().is_some_and(ours) {
                 // The outcome is told to every member, this one included.
-                drop(turn.commit().await);
+                drop(turn.store().await);
             }
             true
         };
@@ -445,11 +445,30 @@ async fn next(orders: &mut mpsc::Receiver<Order>) -> Result<Option<Order>, Idle>
 }
 
 impl Turn {
-    /// Puts it into the books where another program had the database all the time.
+    /// Puts it into the books where another program had the database all the time, or the database is in trouble.
     fn note<T>(&self, done: &Result<T, sqlx::Error>) {
-        if done.as_ref().is_err_and(is_locked) {
-            self.ticket.iter().for_each(Ticket::is_shut_out);
+        let Err(error) = done else { return };
+        if let Some(ticket) = &self.ticket {
+            if is_locked(error) {
+                ticket.is_shut_out();
+            }
+            ticket.failed(error);
         }
+    }
+
+    /// The same of what put it on the disk.
+    fn note_stored<T>(&self, done: &Result<T, sqlx::Error>) {
+        self.note(done);
+        if done.is_ok() {
+            self.ticket.iter().for_each(Ticket::has_written);
+        }
+    }
+
+    /// Commits the group that is open.
+    async fn store(&mut self) -> Result<(), sqlx::Error> {
+        let stored = self.commit().await;
+        self.note_stored(&stored);
+        stored
     }
 
     /// Takes back what was written.

@@ -9,18 +9,24 @@ use super::address::{socket_address, web_address};
 /// How to get from nothing to a conversation, below the help of `discord`.
 const FROM_NOTHING: &str = "\
 From nothing to a conversation:
-  1. On https://discord.com/developers/applications make an application. Under Bot, reset the token and put
-     it into a file, and turn on the Message Content Intent.
+  1. On https://discord.com/developers/applications make an
+     application. Under Bot, reset the token and put it into a file,
+     and turn on the Message Content Intent.
   2. cloister discord add --token-file bot.token
-     It prints a link: open it to add the bot to a server that you are on. Discord lets people write to a
-     bot that they share a server with.
-  3. Write `pair` to the bot in a direct message. It answers with a code.
+     It prints a link: open it to add the bot to a server that you are
+     on. Discord lets people write to a bot that they share a server
+     with.
+  3. Write `pair` to the bot in a direct message. It answers with a
+     code.
   4. cloister pair CODE --user NAME
   5. Write to it. /new starts another chat, /help lists what else there is.
 
-A channel: cloister context add general --in COMMUNITY --surface discord --conversation CHANNEL-ID
+A channel:
+  cloister context add general --in COMMUNITY \\
+    --surface discord --conversation CHANNEL-ID
 
-docs/discord.md has every step, channels and threads, and what to do when something is wrong.";
+docs/discord.md has every step, channels and threads, and what to do \
+when something is wrong.";
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = FROM_NOTHING)]

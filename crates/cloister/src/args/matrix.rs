@@ -7,14 +7,18 @@ use clap::Subcommand;
 /// How to get from nothing to a conversation, below the help of `matrix`.
 const FROM_NOTHING: &str = "\
 From nothing to a conversation:
-  1. Make an account for the bot on your homeserver, and put its password into a file.
-  2. cloister matrix add --homeserver https://matrix.example.org --user @cloister:example.org \\
-       --password-file bot.password
-  3. In your own Matrix client, start a chat with the bot and write `pair`. It answers with a code.
+  1. Make an account for the bot on your homeserver, and put its
+     password into a file.
+  2. cloister matrix add --homeserver https://matrix.example.org \\
+       --user @cloister:example.org --password-file bot.password
+  3. In your own Matrix client, start a chat with the bot and write
+     `pair`. It answers with a code.
   4. cloister pair CODE --user NAME
-  5. The bot invites you to a Space with a room for each of your chats. Write there.
+  5. The bot invites you to a Space with a room for each of your chats.
+     Write there.
 
-docs/matrix.md has every step, encryption, community rooms, and what to do when something is wrong.";
+docs/matrix.md has every step, encryption, community rooms, and what \
+to do when something is wrong.";
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = FROM_NOTHING)]

@@ -143,6 +143,8 @@ pub(crate) enum Config {
 }
 
 #[derive(Debug, clap::Args)]
+// What is in the environment is no part of what has to be typed.
+#[command(override_usage = "cloister stop --all [--reason TEXT]")]
 pub(crate) struct Stop {
     /// Every agent of everybody; nothing else can be stopped this way
     #[arg(long, required = true)]

@@ -10,18 +10,23 @@ use super::address::web_address;
 /// How to get from nothing to a conversation, below the help of `telegram`.
 const FROM_NOTHING: &str = "\
 From nothing to a conversation:
-  1. In Telegram, write /newbot to @BotFather and answer what it asks. Put the token it gives you into a
-     file. If you want a topic for each of your chats, turn on Threaded Mode in the bot's settings there.
+  1. In Telegram, write /newbot to @BotFather and answer what it
+     asks. Put the token it gives you into a file. If you want a topic
+     for each of your chats, turn on Threaded Mode in the bot's
+     settings there.
   2. cloister telegram add --token-file bot.token
-  3. Open the bot in Telegram, press Start and write `pair`. It answers with a code.
+  3. Open the bot in Telegram, press Start and write `pair`. It
+     answers with a code.
   4. cloister pair CODE --user NAME
   5. Write to it. /new starts another chat, /help lists what else there is.
 
 A group: add the bot to it, then
-  cloister context add general --in COMMUNITY --surface telegram --conversation -100123…
+  cloister context add general --in COMMUNITY \\
+    --surface telegram --conversation -100123…
 The bot says which number when somebody it knows mentions it there.
 
-docs/telegram.md has every step, groups and topics, webhooks, and what to do when something is wrong.";
+docs/telegram.md has every step, groups and topics, webhooks, and what \
+to do when something is wrong.";
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = FROM_NOTHING)]

@@ -69,7 +69,8 @@ fn list(chats: &[ChatView]) -> String {
         .map(|chat| {
             let state = if chat.archived { "archived" } else { "" };
             let agent = several.then(|| chat.agent.to_string());
-            let row = [chat.id.to_string(), chat.title.clone(), chat.created_at.clone()];
+            let title = if chat.opening.is_empty() { &chat.title } else { &chat.opening };
+            let row = [chat.id.to_string(), title.clone(), chat.created_at.clone()];
             row.into_iter().chain(agent).chain([state.to_owned()]).collect()
         })
         .collect();

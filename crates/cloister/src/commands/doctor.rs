@@ -72,7 +72,7 @@ fn data(context: &Context) -> Check {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => check(
             "data.dir",
             CheckStatus::Ok,
-            format!("{dir} is not there yet; `cloister up` makes it"),
+            format!("{dir} is not there yet; `{}` makes it", context.typed("up")),
         ),
         Err(error) => Check {
             fix: Some("choose a directory of yours with --data".to_owned()),
@@ -103,7 +103,7 @@ async fn running(context: &Context) -> Check {
             check("control.running", CheckStatus::Ok, "a control plane runs on this data directory")
         }
         Err(_) => Check {
-            fix: Some("cloister up".to_owned()),
+            fix: Some(context.typed("up")),
             ..check(
                 "control.running",
                 CheckStatus::Note,
@@ -142,7 +142,7 @@ async fn stopped(context: &Context) -> Option<Check> {
     let by = view.by.filter(|_| view.stopped)?;
     let since = view.since.unwrap_or_default();
     Some(Check {
-        fix: Some("cloister release".to_owned()),
+        fix: Some(context.typed("release")),
         ..check(
             "control.stopped",
             CheckStatus::Note,

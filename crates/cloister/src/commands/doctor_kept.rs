@@ -10,6 +10,7 @@ use cloister_store::{Store, Trouble};
 use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 
 use super::doctor::check;
+use crate::output::CliError;
 
 /// With less nothing can be stored safely: `up` is not ready then.
 const LEAST_FREE_MB: u64 = 64;
@@ -32,6 +33,23 @@ pub(super) async fn checks(data: &Path) -> Vec<Check> {
 pub(crate) async fn trouble(data: &Path) -> Option<Check> {
     let checks = tokio::time::timeout(SHORT_PATIENCE, checks(data)).await.ok()?;
     checks.into_iter().find(|check| check.status == CheckStatus::Failed)
+}
+
+/// What runs on a damaged database would take messages that it can't answer.
+pub(super) async fn refuse_damaged(data: &Path) -> Result<(), CliError> {
+    let path = Layout::new(data).database();
+    match tokio::time::timeout(PATIENCE, Store::check_file(&path)).await {
+        Ok(Err(error)) if Trouble::of(&error) == Some(Trouble::Damaged) => Err(error.into()),
+        // Whatever else there is, opening it says.
+        Ok(_) => Ok(()),
+        Err(_late) => {
+            tracing::warn!(
+                seconds = PATIENCE.as_secs(),
+                "the database is too large to be looked through at the start; `cloister doctor` does it"
+            );
+            Ok(())
+        }
+    }
 }
 
 fn writable(data: &Path) -> Check {

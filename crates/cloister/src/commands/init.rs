@@ -8,7 +8,7 @@ use cloister_protocol::admin::{
     Chain, Identity, IdentityChange, Key, KindView, ModelView, NewModel, NewUser, PresetView,
     UserChange, UserView,
 };
-use cloister_protocol::{ErrorCode, UserName};
+use cloister_protocol::{ErrorCode, Language, UserName};
 
 use super::Context;
 use super::model::TRIAL;
@@ -24,6 +24,8 @@ const MODEL_NAME: &str = "main";
 const DEMO: &str = "demo";
 /// The name of the first user when nobody says.
 const FIRST_USER: &str = "owner";
+/// The longest name for commands.
+const MOST_NAME_CHARS: usize = 32;
 /// Ids of a server on this machine that are named.
 const MOST_IDS: usize = 5;
 
@@ -40,13 +42,20 @@ pub(super) async fn run(context: Context, init: Init) -> Result<(), CliError> {
     // The model goes first: when it does not answer, nothing has been changed.
     let (user, model) = if init.unattended {
         let model = connect_given_model(&client, &init, key).await?;
-        (make_user(&client, wanted_user(&client, &init).await?, init.daily).await?, model)
+        let name = wanted_user(&client, &init).await?;
+        (make_user(&client, name, given(&init)).await?, model)
     } else {
-        let name = ask_user(&client, &init).await?;
-        let user = make_user(&client, name, None).await?;
+        let change = given(&init);
+        let language = change.language.map_or_else(ask_language, |chosen| Ok(Some(chosen)))?;
+        let (name, called) = ask_user(&client, &init).await?;
+        let display_name = change.display_name.or(called);
+        let change = UserChange { language, display_name, ..UserChange::default() };
+        let user = make_user(&client, name, change).await?;
         ask_identity(&client, &user, &init).await?;
         let model = ask_model(&client, &init, key).await?;
-        (make_user(&client, user.name.clone(), Some(ask_budget(&init, &user)?)).await?, model)
+        let daily_usd = Some(ask_budget(&init, &user)?);
+        let change = UserChange { daily_usd, ..UserChange::default() };
+        (make_user(&client, user.name.clone(), change).await?, model)
     };
     write_identity(&client, &user, given_identity(&init)).await?;
     summary(&context, &user, model.as_ref())
@@ -68,9 +77,13 @@ fn summary(context: &Context, user: &UserView, model: Option<&ModelView>) -> Res
             }
         };
         format!(
-            "{} is set up for {}. {model}\nStart it, if it does not run: cloister up",
+            "{} is set up for {}. {model}\nStart it, if it does not run: {}",
             context.data.display(),
-            user.name
+            match user.display_name.as_str() {
+                "" => user.name.to_string(),
+                called => format!("{called} ({} in commands)", user.name),
+            },
+            context.typed("up")
         )
     })
 }
@@ -85,6 +98,16 @@ fn given_key(init: &Init) -> Result<Option<Key>, CliError> {
         None => {
             Err(CliError::new(ErrorCode::BadRequest, format!("the variable {variable} is not set")))
         }
+    }
+}
+
+/// What was said of the person.
+fn given(init: &Init) -> UserChange {
+    UserChange {
+        display_name: init.display_name.clone(),
+        language: init.language,
+        daily_usd: init.daily,
+        ..UserChange::default()
     }
 }
 
@@ -109,36 +132,88 @@ async fn wanted_user(client: &Client, init: &Init) -> Result<UserName, CliError>
     }
 }
 
-async fn ask_user(client: &Client, init: &Init) -> Result<UserName, CliError> {
-    if let Some(name) = &init.user {
-        return Ok(name.clone());
-    }
+/// What the person is to commands, and what they are called if that is something else.
+async fn ask_user(client: &Client, init: &Init) -> Result<(UserName, Option<String>), CliError> {
     let usual = wanted_user(client, init).await?;
-    loop {
-        let answer = ask(&format!("Your name here [{usual}]: "))?;
-        if answer.is_empty() {
-            return Ok(usual);
+    if init.user.is_some() {
+        return Ok((usual, None));
+    }
+    let answer = ask(&format!("What are you called? [{usual}]: "))?;
+    Ok(match answer.parse::<UserName>() {
+        Ok(name) => (name, None),
+        Err(_) if answer.is_empty() => (usual, None),
+        Err(_) => {
+            let name = user_name_of(&answer).unwrap_or(usual);
+            say(&format!("In commands and links you are {name}.\n"))?;
+            (name, Some(answer))
         }
-        match answer.parse::<UserName>() {
-            Ok(name) => return Ok(name),
+    })
+}
+
+/// The language that was chosen; none: what their browser and surfaces ask for.
+fn ask_language() -> Result<Option<Language>, CliError> {
+    let all = Language::ALL.map(|one| format!("{} ({one})", one.own_name())).join(", ");
+    loop {
+        let answer = ask(&format!("Your language: {all} (Enter: as your browser asks) "))?;
+        if answer.is_empty() {
+            return Ok(None);
+        }
+        match answer.parse() {
+            Ok(chosen) => return Ok(Some(chosen)),
             Err(error) => say(&format!("{error}\n"))?,
         }
     }
 }
 
+/// A name for commands out of what somebody is called: the letters of it that can be in one.
+fn user_name_of(called: &str) -> Option<UserName> {
+    const FOLDED: [(&str, &str); 16] = [
+        ("a", "àáâãåăą"),
+        ("ae", "äæ"),
+        ("c", "çćč"),
+        ("e", "èéêëęě"),
+        ("i", "ìíîïı"),
+        ("o", "òóôõø"),
+        ("oe", "öœ"),
+        ("s", "śšş"),
+        ("ss", "ß"),
+        ("u", "ùúûů"),
+        ("ue", "ü"),
+        ("n", "ñńň"),
+        ("l", "ł"),
+        ("y", "ýÿ"),
+        ("z", "źżž"),
+        ("-", " "),
+    ];
+    let folded = |c: char| -> String {
+        let known = FOLDED.iter().find(|(_, all)| all.contains(c));
+        known.map_or_else(|| c.to_string(), |(plain, _)| (*plain).to_owned())
+    };
+    let fits = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(*c);
+    let name: String = called.trim().to_lowercase().chars().map(folded).collect();
+    let name: String = name.chars().filter(fits).take(MOST_NAME_CHARS).collect();
+    name.trim_matches(|c: char| !c.is_ascii_alphanumeric()).parse().ok()
+}
+
+/// Makes the user, or changes the one that is there.
 async fn make_user(
     client: &Client,
     name: UserName,
-    daily_usd: Option<f64>,
+    change: UserChange,
 ) -> Result<UserView, CliError> {
     let users: Vec<UserView> = client.get("/admin/v1/users").await?;
-    if users.iter().any(|user| user.name == name) {
-        let change = UserChange { daily_usd, ..UserChange::default() };
-        let path = format!("/admin/v1/users/{name}");
-        return client.call(Method::PATCH, &path, Some(&change)).await;
+    let mut known = users.into_iter().find(|user| user.name == name);
+    let path = format!("/admin/v1/users/{name}");
+    if known.is_none() {
+        let daily_usd = change.daily_usd;
+        let new = NewUser { name, quota_mb: None, executors: None, daily_usd, task_usd: None };
+        known = Some(client.post("/admin/v1/users", &new).await?);
     }
-    let new = NewUser { name, quota_mb: None, executors: None, daily_usd, task_usd: None };
-    client.post("/admin/v1/users", &new).await
+    let said = change.display_name.is_some() || change.language.is_some();
+    match known {
+        Some(user) if !said && change.daily_usd.is_none() => Ok(user),
+        _ => client.call(Method::PATCH, &path, Some(&change)).await,
+    }
 }
 
 /// Asks for what was not given; what is there is shown, and kept when nothing is said.
@@ -296,3 +371,7 @@ async fn connect_model(
     }
     Ok(view)
 }
+
+#[cfg(test)]
+#[path = "init_tests.rs"]
+mod tests;

@@ -36,7 +36,7 @@ mod telegram;
 pub(crate) mod up;
 mod user;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -83,6 +83,14 @@ impl Context {
         }
     }
 
+    /// A command as it is typed for this data directory.
+    pub(crate) fn typed(&self, words: &str) -> String {
+        if config::data_dir(None).is_ok_and(|usual| usual == self.data) {
+            return format!("cloister {words}");
+        }
+        format!("cloister --data {} {words}", quoted(&self.data))
+    }
+
     /// Whether another machine is meant.
     pub(crate) fn is_remote(&self) -> bool {
         self.remote.is_some()
@@ -92,6 +100,13 @@ impl Context {
     pub(crate) fn remotes(&self) -> Result<Remotes, CliError> {
         Ok(Remotes::new(&config::config_dir()?))
     }
+}
+
+/// A path as one word of a shell.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:@%".contains(c);
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 /// The machine that a command is for, when it is another than this one.

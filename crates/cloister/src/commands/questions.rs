@@ -22,7 +22,8 @@ pub(super) fn ask(question: &str) -> Result<String, CliError> {
     let read =
         io::stdin().lock().read_line(&mut line).map_err(CliError::io("the terminal is gone"))?;
     if read == 0 {
-        return Err(CliError::new(ErrorCode::Cancelled, "the questions were not answered"));
+        return Err(CliError::new(ErrorCode::Cancelled, "the questions were not answered")
+            .fix("answer them on a terminal, or give the answers as options (--help lists them)"));
     }
     Ok(line.trim().to_owned())
 }

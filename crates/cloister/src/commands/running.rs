@@ -34,7 +34,7 @@ pub(super) async fn point_to_it(context: &Context, up: &Up) -> Result<Option<Exi
         already_running: true,
     };
     if !context.output.json {
-        let settings = if up.listen.is_some() || up.url.is_some() {
+        let settings = if asks_for_others(up, &started.url) {
             " Stop it first to start it with other settings."
         } else {
             ""
@@ -46,6 +46,14 @@ pub(super) async fn point_to_it(context: &Context, up: &Up) -> Result<Option<Exi
     }
     context.output.result(&started, || started.login_url.clone())?;
     Ok(Some(ExitCode::SUCCESS))
+}
+
+/// Whether `up` was to be started in another way than what runs at this address.
+fn asks_for_others(up: &Up, url: &str) -> bool {
+    let at = url.split_once("://").map_or(url, |(_, at)| at).trim_end_matches('/');
+    let listen = up.listen.is_some_and(|listen| listen.to_string() != at);
+    let reached = up.url.as_ref().is_some_and(|said| said.trim_end_matches('/') != url);
+    reached || (listen && up.url.is_none())
 }
 
 /// The control plane that runs here, once what holds the directory has made up its mind.

@@ -119,8 +119,18 @@ fn read(value: Value) -> Result<Key, CliError> {
         let value = secret_from_env(variable);
         return value.map(Key::new).ok_or_else(|| empty(format!("the variable {variable}")));
     }
-    let key = super::questions::prompt_secret("Value (it is not shown): ")?;
-    if key.expose().is_empty() { Err(empty("the answer".to_owned())) } else { Ok(key) }
+    let nothing = |place: &str| {
+        empty(place.to_owned()).fix(
+            "give it on a terminal, through a pipe, or with --value-file FILE or --value-env VAR",
+        )
+    };
+    let key = match super::questions::prompt_secret("Value (it is not shown): ") {
+        Err(ended) if ended.body.code == ErrorCode::Cancelled => {
+            return Err(nothing("standard input"));
+        }
+        said => said?,
+    };
+    if key.expose().is_empty() { Err(nothing("the answer")) } else { Ok(key) }
 }
 
 fn list(secrets: &[SecretView]) -> String {

@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{Context, address, running};
+use super::{Context, address, doctor_kept, running};
 use crate::args::Up;
 use crate::config::Config;
 use crate::logging::{self, LogFormat};
@@ -61,6 +61,7 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
         not_swapped = guarded.not_swapped,
         "the memory of this process is guarded"
     );
+    doctor_kept::refuse_damaged(&context.data).await?;
     let built = wiring::build_with(config, &context.data, metrics).await?;
     refuse_without_isolation(&built).await?;
     let user = first_user(&built.control, built.control.users()).await?;

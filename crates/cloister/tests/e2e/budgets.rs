@@ -51,9 +51,17 @@ async fn at_the_limit_it_is_said_how_to_go_on() {
     assert_eq!((&row["level"], &row["model"]), (&"coordinator".into(), &"dear".into()));
     assert_eq!((&row["calls"], &row["completion_tokens"]), (&3.into(), &900.into()));
 
+    // Once more than the limit is wanted, another amount each time: one limit is one question.
+    let longer = format!("hello {}", "and so on ".repeat(400));
+    assert_eq!(client.say(&longer).await.error, Some(ErrorCode::OverBudget));
+    let waits = world.json(&["task", "approvals"]).await;
+    assert_eq!(waits.as_array().unwrap().len(), 1, "{waits}");
     world.stack.cli_ok(&["budget", "set", "owner", "--daily", "5"]).await.unwrap();
+    let waits = world.json(&["task", "approvals"]).await;
+    assert_eq!(waits.as_array().unwrap().len(), 0, "there is room: {waits}");
     assert_eq!(client.say("hello").await.text, "fine");
-    // The owner can also do it from the chat.
+    // The owner can also do it from the chat; the smallest budget is not shown as none.
+    assert!(client.say("/budget 0.001").await.text.contains("of $0.001 spent today"));
     assert!(client.say("/budget 1").await.text.contains("1.00"));
     assert_eq!(client.say("hello").await.error, Some(ErrorCode::OverBudget));
 }

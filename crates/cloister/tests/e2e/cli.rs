@@ -14,6 +14,12 @@ async fn alone(data: &Path, arguments: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), text)
 }
 
+/// The same, with what it says to people.
+async fn said(data: &Path, arguments: &[&str]) -> String {
+    let output = run(cloister(data).args(arguments)).await;
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
+
 fn envelope(text: &str) -> ErrorEnvelope {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
@@ -111,6 +117,21 @@ async fn every_error_has_the_same_shape() {
         assert_eq!(told.code, *error, "{arguments:?}: {text}");
         assert!(!told.message.is_empty());
     }
+    for (arguments, says) in [
+        (
+            &["chats", "show", "C9", "--user", "ann"][..],
+            "`cloister chats list` shows what there is",
+        ),
+        (&["budget", "set", "ann", "--daily", "-3"], "expected an amount in dollars, such as 2.50"),
+        (
+            &["budget", "set", "ann", "--daily", "abc"],
+            "expected an amount in dollars, such as 2.50",
+        ),
+        (&["secret", "set", "s", "--host", "a.test", "--query", "q"], "--value-file FILE"),
+    ] {
+        let text = said(dir.path(), arguments).await;
+        assert!(text.contains(says), "{arguments:?}: {text}");
+    }
     let (exit, text) = alone(dir.path(), &["--json", "user", "add", "ann"]).await;
     assert_eq!((exit, envelope(&text).error.code), (1, ErrorCode::Conflict));
     let (_, text) = alone(dir.path(), &["--json", "chat", "hello"]).await;
@@ -120,9 +141,12 @@ async fn every_error_has_the_same_shape() {
 #[tokio::test]
 async fn a_setting_that_does_not_exist_is_named() {
     let dir = tempfile::tempdir().unwrap();
-    for (config, named) in
-        [("[cells]\nttl_seconds = 5\n", "ttl_seconds"), ("listn = 1\n", "listn"), ("[work\n", "1")]
-    {
+    for (config, named) in [
+        ("[cells]\nttl_seconds = 5\n", "ttl_seconds"),
+        ("listn = 1\n", "listn"),
+        ("[work\n", "1"),
+        ("[work]\nmax_steps = \"many\"\n", "expected a whole number"),
+    ] {
         std::fs::write(dir.path().join("cloister.toml"), config).unwrap();
         let (code, text) = alone(dir.path(), &["--json", "up", "--listen", "127.0.0.1:0"]).await;
         let error = envelope(&text).error;
@@ -136,6 +160,12 @@ async fn a_setting_that_does_not_exist_is_named() {
 #[tokio::test]
 async fn starting_again_points_to_the_control_plane_that_runs() {
     let mut world = World::start().await;
+    // Who says the same settings is not told to stop it for others.
+    let same = world.stack.address().get().unwrap();
+    let text = said(world.stack.data(), &["up", "--listen", &same]).await;
+    assert!(text.contains("runs already") && !text.contains("other settings"), "{text}");
+    let text = said(world.stack.data(), &["up", "--listen", "127.0.0.1:1"]).await;
+    assert!(text.contains("with other settings"), "{text}");
     let up = ["--json", "up", "--listen", "127.0.0.1:0"];
     let (code, text) = alone(world.stack.data(), &up).await;
     let told: Value = serde_json::from_str(&text).unwrap();
@@ -177,6 +207,10 @@ async fn init_asks_nothing_when_told_so() {
         "--unattended",
         "--user",
         "zoe",
+        "--display-name",
+        "Zoë",
+        "--language",
+        "de",
         "--about",
         "She keeps bees.",
         "--daily",
@@ -194,6 +228,7 @@ async fn init_asks_nothing_when_told_so() {
         assert_eq!(code, 0, "{text}");
         let said: Value = serde_json::from_str(&text).unwrap();
         assert_eq!((&said["user"]["name"], &said["model"]), (&json!("zoe"), &json!("main")));
+        assert_eq!(said["user"]["display_name"], json!("Zoë"));
         assert!(!text.contains("sk-init-1"));
     }
     let about = std::fs::read_to_string(data.join("workspaces/w1/USER.md")).unwrap();

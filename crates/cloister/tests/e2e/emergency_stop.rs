@@ -25,6 +25,7 @@ async fn everything_stops_at_once_and_goes_on_after_the_release() {
     ]);
     let mut world = World::with("", script).await;
     let mut client = world.owner().await;
+    world.json(&["chats", "new"]).await;
     client.say("job:hold").await;
     world.until_tasks(TaskState::Running, 1).await;
     eventually("an executor runs", || async {
@@ -54,6 +55,11 @@ async fn everything_stops_at_once_and_goes_on_after_the_release() {
             && told.contains("kept"),
         "{told}"
     );
+    // Who waits in a terminal is not kept waiting for something that may be days away.
+    let said = world.stack.cli(&["chat", "--chat", "C2", "anybody?"]).await.unwrap();
+    assert_eq!(said.code, Some(75), "{said:?}");
+    assert!(said.stderr.contains("error: everything is stopped"), "{said:?}");
+    assert!(said.stderr.contains("cloister release") && said.stdout.is_empty(), "{said:?}");
     let status = world.stack.cli(&["--json", "status"]).await.unwrap();
     assert_eq!(status.code, Some(1), "{status:?}");
     assert!(status.stdout.contains("Everything was stopped by operator"), "{}", status.stdout);

@@ -283,6 +283,39 @@ async fn a_database_that_is_damaged_or_gone_is_told_and_not_replaced() {
     assert!(doctor.stdout.contains("FAIL  data.database: "), "{doctor:?}");
 }
 
+/// O1: damage in the middle, which no query of the start comes by. Nothing runs on it, and what runs already is not ready.
+#[tokio::test]
+async fn a_database_that_is_partly_damaged_is_not_served_as_whole() {
+    let mut world = World::start().await;
+    world.owner().await.say("hello").await;
+    world.stack.restart().await.unwrap();
+    let path = world.stack.data().join("cloister.db");
+    let whole = std::fs::read(&path).unwrap();
+    let write_over = |from: usize, to: usize| {
+        let mut bytes = whole.clone();
+        bytes[from * 4096..to * 4096].fill(0xa5);
+        // In place: it is open.
+        let mut file = std::fs::File::options().write(true).open(&path).unwrap();
+        std::io::Write::write_all(&mut file, &bytes).unwrap();
+    };
+    write_over(1, whole.len() / 4096);
+    let said = world.stack.cli(&["chats", "list"]).await.unwrap();
+    assert!(said.stderr.contains("error: the database is damaged"), "{said:?}");
+    let ready = || world.stack.http("GET", "/readyz", None, Vec::new());
+    let found = eventually("it is not ready", || async {
+        let answer = ready().await.ok()?;
+        (answer.status == 503).then(|| answer.text())
+    })
+    .await;
+    assert!(found.contains("the database is damaged"), "{found}");
+    world.stack.kill().await.unwrap();
+    drop(std::fs::remove_file(path.with_extension("db-wal")));
+    write_over(20, 26);
+    let said = world.stack.cli(&["up", "--listen", "127.0.0.1:0"]).await.unwrap();
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.stderr.contains("error: the database is damaged"), "{said:?}");
+}
+
 #[tokio::test]
 async fn the_status_page_is_for_the_operator() {
     let world = World::start().await;

@@ -122,6 +122,7 @@ async fn without_the_right_master_key_nothing_starts_and_nothing_is_made_instead
             said.contains("no master key") && said.contains("put the right key back"),
             "{said}"
         );
+        assert_eq!(said.matches("be opened").count(), 1, "once: {said}");
         assert!(!key.exists(), "{arguments:?} made a key in its place");
     }
 

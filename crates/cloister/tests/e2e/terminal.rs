@@ -144,6 +144,27 @@ async fn the_agent_is_never_busy_and_what_it_says_appears_above() {
     assert_eq!(terminal.leaves().await, Some(0));
 }
 
+/// An answer that breaks off because its person wrote again says so, and the end of a task is said once.
+#[tokio::test]
+async fn what_breaks_off_or_ends_is_told_as_such_and_once() {
+    let config = "[cells]\nsecond_message = \"steer\"\n";
+    let world = World::with(config, jobs(vec![("quick", vec![crate::world::bash("echo")])])).await;
+    let (reply, steps) = Reply::text("All rivers\nof Europe\nare").chunks(5).stepped();
+    world.model.enqueue(reply);
+    steps.allow(3);
+    let mut terminal = Terminal::open(&world, "");
+    terminal.press("list rivers\r").await;
+    terminal.shows("All rivers").await;
+    terminal.press("only of France\r").await;
+    terminal.shows("(broken off here: you wrote again, and the next answer is to both)").await;
+    terminal.shows("only of France").await;
+    terminal.press("job:quick\r").await;
+    terminal.shows("quick: done]").await;
+    terminal.press("and now?\r").await;
+    terminal.shows("echo: and now?").await;
+    assert_eq!(terminal.screen().matches("quick: done]").count(), 1, "{:?}", terminal.screen());
+}
+
 #[tokio::test]
 async fn a_restart_of_the_control_plane_is_survived() {
     let mut world = World::start().await;

@@ -29,6 +29,8 @@ pub(crate) struct Owed {
     /// Those of turns that made way for it.
     taken_over: Vec<TaskReport>,
     received_at: i64,
+    /// It was a command: no agent has to do with how it ends.
+    command: bool,
 }
 
 impl Owed {
@@ -52,6 +54,7 @@ impl Owed {
             },
             taken_over: Vec::new(),
             received_at: row.received_at,
+            command: crate::commands::of(row).is_some(),
         }
     }
 
@@ -158,6 +161,10 @@ impl Cells {
     fn note_turn(&self, owed: &Owed, turn: &TurnId, usage: Usage, error: Option<ErrorCode>) {
         let took = self.waited(owed.received_at);
         self.control.metrics().turn_ended(owed.workspace, owed.row, error, took);
+        // Who mistypes a command is told so; nothing has failed.
+        if !owed.command || error == Some(ErrorCode::Internal) {
+            self.control.metrics().answer_ended(error);
+        }
         tracing::info!(
             workspace = %owed.workspace,
             chat = %owed.chat,

@@ -4,6 +4,7 @@ use cloister_policy::engine::{Request, WorkspaceCall};
 use cloister_protocol::ChatId;
 use cloister_store::chats::NewChat;
 use cloister_store::inbox::InboxItem;
+use cloister_store::listing::ListedChat;
 use cloister_words::{count, noted, say};
 use ref_cast::RefCast;
 
@@ -112,8 +113,8 @@ impl AgentCommands {
     async fn list_agents(&self, row: &InboxItem, here: &Here) -> Result<String, Fault> {
         let (agents, to, p) = (self.control.chats().agents(), here.to, here.sign());
         let all = agents.all(row.workspace).await?;
-        let chats = self.control.store().chats().of(row.workspace).await?;
-        let this = chats.iter().find(|chat| chat.id == row.chat).map(|chat| chat.agent);
+        let chats = self.control.chats().listed(row.workspace).await?;
+        let this = chats.iter().find(|one| one.chat.id == row.chat).map(|one| one.chat.agent);
         let (there, removed): (Vec<_>, Vec<_>) = all.into_iter().partition(|agent| !agent.removed);
         let most = agents.most();
         let mut text = count!(
@@ -124,10 +125,11 @@ impl AgentCommands {
             most
         );
         for agent in &there {
-            let its = chats.iter().filter(|chat| chat.agent == agent.id && !chat.archived);
+            let is_its = |one: &&ListedChat| one.chat.agent == agent.id && !one.chat.archived;
+            let its = chats.iter().filter(is_its);
             // Where others read along, which chats there are is not told.
-            let its = its.filter(|chat| !here.is_shared() || chat.id == row.chat);
-            let its: Vec<String> = its.map(|chat| chat.id.to_string()).collect();
+            let its = its.filter(|one| !here.is_shared() || one.chat.id == row.chat);
+            let its: Vec<String> = its.map(called).collect();
             let its = if its.is_empty() { String::new() } else { format!(": {}", its.join(", ")) };
             let name = agent.called(to);
             let is_here = this == Some(agent.id);
@@ -314,5 +316,13 @@ impl AgentCommands {
             ),
         )?;
         Ok(self.control.people().require(&Request::workspace(&here.person, call, &here.place))?)
+    }
+}
+
+/// A chat by its number and what it is called.
+fn called(listed: &ListedChat) -> String {
+    match listed.called() {
+        called if called.is_empty() => listed.chat.id.to_string(),
+        called => format!("{} “{called}”", listed.chat.id),
     }
 }

@@ -433,12 +433,13 @@ impl Chats {
 
     /// `/chats`
     pub(super) async fn list_chats(&self, row: &InboxItem, here: &Here) -> Result<String, Fault> {
-        let chats = self.control.store().chats().of(row.workspace).await?;
+        let chats = self.listed(row.workspace).await?;
         let shown = self.control.store().chats().shown_chats(row.workspace).await?;
         let mut text = String::new();
         let one = self.shows_chats(here).await? == Shows::One;
-        let listed = |chat: &&Chat| !chat.archived && (!here.is_shared() || chat.id == row.chat);
-        for chat in chats.iter().filter(listed) {
+        let told = |one: &&ListedChat| !here.is_shared() || one.chat.id == row.chat;
+        for listed in chats.iter().filter(told).filter(|one| !one.chat.archived) {
+            let chat = &listed.chat;
             let here = if chat.id == row.chat { " (here)" } else { "" };
             let on = shown.iter().filter(|shown| shown.chat == chat.id).map(|shown| {
                 let coming = if shown.made { "" } else { ", being opened" };
@@ -446,12 +447,11 @@ impl Chats {
             });
             let on: Vec<String> = on.collect();
             let on = if on.is_empty() { String::new() } else { format!(" [{}]", on.join("; ")) };
-            let title = self.agents().title_of(row.workspace, chat).await?;
+            let title = name_of(listed);
             line(&mut text, &format!("{} {title}{on}{here}", chat.id));
         }
-        let away = chats.iter().filter(|chat| chat.archived);
-        let away = away.filter(|chat| !here.is_shared() || chat.id == row.chat);
-        let away: Vec<String> = away.map(|chat| chat.id.to_string()).collect();
+        let away = chats.iter().filter(told).filter(|one| one.chat.archived);
+        let away: Vec<String> = away.map(|one| one.chat.id.to_string()).collect();
         if let Some(one) = away.first() {
             let (list, sign) = (away.join(", "), here.sign());
             line(
@@ -495,6 +495,15 @@ pub(super) fn named(chat: &Chat) -> String {
         "" => chat.id.to_string(),
         title => format!("{} “{title}”", chat.id),
     }
+}
+
+/// What a chat is called in a list, with its agent's name if that is not the first one and it does not say so itself.
+fn name_of(listed: &ListedChat) -> String {
+    let (called, agent) = (listed.called(), listed.agent_name.as_str());
+    if listed.chat.agent.is_first() {
+        return called;
+    }
+    if called.is_empty() { agent.to_owned() } else { format!("{called} ({agent})") }
 }
 
 /// A title as it is kept.

@@ -590,3 +590,36 @@ async fn a_community_is_shared_over_the_agent_socket_too() {
 mod agents;
 #[path = "models_tests.rs"]
 mod models;
+
+/// `/allow` names a task to repeat only where the latest one of the chat failed.
+#[tokio::test]
+async fn allowing_a_host_names_no_task_that_did_not_fail() {
+    let world = World::new().await;
+    let web = Typing::on_web(&world, &world.ada);
+    let said = web.gets("/allow pypi.org").await;
+    assert!(said.contains("may now reach pypi.org") && !said.contains("/retry"), "{said}");
+}
+
+/// A chat without a name is listed by the words that began it.
+#[tokio::test]
+async fn chats_are_listed_by_what_began_them() {
+    let world = World::new().await;
+    let web = Typing::on_web(&world, &world.ada);
+    web.row("plant beans").await;
+    let listed = web.gets("/chats").await;
+    assert!(listed.starts_with("C1 plant beans (here)"), "{listed}");
+    let agents = web.gets("/agent").await;
+    assert!(agents.contains("C1 “plant beans” (here)"), "{agents}");
+}
+
+/// Who mistypes a command is told so: nothing has failed that an operator could mend.
+#[tokio::test]
+async fn a_command_that_is_none_is_no_failed_answer() {
+    let world = World::new().await;
+    let web = Typing::on_web(&world, &world.ada);
+    let row = web.row("/hlep").await;
+    let typed = parse("/hlep").unwrap();
+    world.control.commands().run_command(&row, typed).await.unwrap();
+    let lately = world.control.metrics().turns_lately();
+    assert_eq!((lately.all(), lately.bad), (0, 0));
+}

@@ -182,7 +182,7 @@ impl Commands {
         let by = who(row);
         if verb == Verb::Allow {
             self.may_change_host(here, DomainCall::Allow, rest)?;
-            Ok(self.control.egress().allow_host(&by, row.workspace, rest).await?)
+            Ok(self.control.egress().allow_host(&by, (row.workspace, row.chat), rest).await?)
         } else if verb == Verb::Forbid {
             self.may_change_host(here, DomainCall::Disallow, rest)?;
             Ok(self.control.egress().forbid_host(&by, row.workspace, rest).await?)

@@ -20,6 +20,9 @@ const QUESTION_FRAME: usize = 800;
 /// What a stopped answer ends with; who was stopped before a word says no more than this.
 const STOPPED: &str = "Stopped.";
 
+/// What an answer ends with that another one goes on from.
+const TAKEN_OVER: &str = "The next answer is to both messages.";
+
 /// Notices that could not be told for so long are not told any more.
 const STALE_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 
@@ -167,13 +170,19 @@ pub(super) fn parts_of(
     }
 }
 
-/// The text of an answer. One that was stopped before its end says so: what was shown of it looks like any other.
+/// The text of an answer. One that was stopped before its end, or taken over by the next, says so: what was shown of
+/// it looks like any other.
 fn marked(end: &End) -> Cow<'_, str> {
     let text = end.text.trim_end();
-    if end.error != Some(ErrorCode::Cancelled) || text.is_empty() || text.ends_with(STOPPED) {
+    let (sign, mark) = match end.error {
+        Some(ErrorCode::Cancelled) => ("⏹", STOPPED),
+        Some(ErrorCode::Continued) => ("⏭", TAKEN_OVER),
+        _ => return Cow::Borrowed(&end.text),
+    };
+    if text.is_empty() || text.ends_with(mark) {
         return Cow::Borrowed(&end.text);
     }
-    Cow::Owned(format!("{text}{}\n\n⏹ {STOPPED}", closing_of(text)))
+    Cow::Owned(format!("{text}{}\n\n{sign} {mark}", closing_of(text)))
 }
 
 /// What takes the place of what was shown of an answer and is no part of it.

@@ -60,6 +60,19 @@ fn an_answer_that_was_stopped_says_so() {
     assert_eq!(told(end("one two")), of("one two"));
 }
 
+/// Its person wrote again: what was shown of it breaks off, and looks like any other answer.
+#[test]
+fn an_answer_that_the_next_one_goes_on_from_says_so() {
+    let taken_over = |text: &str| {
+        let AgentFrame::End(end) = end(text) else { unreachable!() };
+        told(AgentFrame::End(End { error: Some(ErrorCode::Continued), ..end }))
+    };
+    let of = |text: &str| vec![("t-m12/0".to_owned(), format!("answer {text}"))];
+    let mark = "⏭ The next answer is to both messages.";
+    assert_eq!(taken_over("Point number 7 with"), of(&format!("Point number 7 with\n\n{mark}")));
+    assert_eq!(taken_over(""), []);
+}
+
 fn ask(text: &str) -> Ask {
     Ask {
         approval: ApprovalId::from_number(7),

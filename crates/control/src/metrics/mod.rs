@@ -204,15 +204,19 @@ impl Metrics {
         self.turns_ended.increment([error.map_or("answered", ErrorCode::as_str)]);
         self.turn_duration.observe(took);
         self.recent_turns.observe(took, Instant::now());
-        if let Some(outcome) = answered_or_failed(error) {
-            self.turns.note(TURNS, outcome, Instant::now());
-        }
         let mut unasked = lock(&self.unasked);
         if let Some(turns) = unasked.get_mut(&workspace) {
             turns.remove(&row);
             if turns.is_empty() {
                 unasked.remove(&workspace);
             }
+        }
+    }
+
+    /// How an answer ended, for the judgement of how things are going.
+    pub fn answer_ended(&self, error: Option<ErrorCode>) {
+        if let Some(outcome) = answered_or_failed(error) {
+            self.turns.note(TURNS, outcome, Instant::now());
         }
     }
 

@@ -55,7 +55,10 @@ impl Accounts {
         name: &UserName,
         limits: UserLimits,
     ) -> Result<User, Fault> {
-        Ok(self.control.store().users().set_limits(actor, name, limits).await?)
+        let changed = self.control.store().users().set_limits(actor, name, limits).await?;
+        // With more to spend, what waited for an answer goes on.
+        self.control.tasks().look();
+        Ok(changed)
     }
 
     /// What a user is called from now on; empty: by their name.

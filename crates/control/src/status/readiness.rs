@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cloister_protocol::with_causes;
+use cloister_store::{StoreError, Trouble};
 use serde::Serialize;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
@@ -92,11 +93,15 @@ impl Status {
 
     async fn database_reads(&self) -> Ready {
         let id = "database_reads";
+        // Damage is found by whoever reads the page that has it: the next check may read another one.
+        if self.control.store().platform().trouble() == Some(Trouble::Damaged) {
+            return bad(id, Trouble::Damaged.words(), Trouble::Damaged.fix());
+        }
         match timeout(PATIENCE, self.control.store().platform().check_readable()).await {
             Ok(Ok(())) => good(id, "can be read"),
             Ok(Err(error)) => {
                 tracing::error!(error = with_causes(&error), "the database can't be read");
-                bad(id, "can't be read", "see the log; look at the disk with `df -h` and `dmesg`")
+                failed(id, "can't be read", &error)
             }
             Err(_late) => bad(
                 id,
@@ -113,7 +118,7 @@ impl Status {
             Ok(Ok(())) => good(id, "takes writes"),
             Ok(Err(error)) => {
                 tracing::error!(error = with_causes(&error), "the database takes no writes");
-                bad(id, "takes no writes", "see the log; look at the disk with `df -h`")
+                failed(id, "takes no writes", &error)
             }
             Err(_late) => bad(
                 id,
@@ -130,7 +135,7 @@ impl Status {
             Ok((free, _)) => bad(
                 id,
                 format!("{} MB free", free >> 20),
-                "make room where the data directory is; `cloister status` shows who uses it",
+                "make room where the data directory is (`df -h` and `du` show what takes it); work goes on by itself",
             ),
             Err(error) => bad(id, error.to_string(), "look at the data directory"),
         }
@@ -161,6 +166,14 @@ impl Status {
 
 fn good(id: &'static str, found: impl Into<String>) -> Ready {
     Ready { id, ok: true, found: found.into(), fix: None }
+}
+
+/// What the database or its disk did not do, and what to do about it.
+fn failed(id: &'static str, found: &str, error: &StoreError) -> Ready {
+    match Trouble::of(error) {
+        Some(trouble) => bad(id, format!("{found}: {}", trouble.words()), trouble.fix()),
+        None => bad(id, found, "see the log; look at the disk with `df -h` and `dmesg`"),
+    }
 }
 
 fn bad(id: &'static str, found: impl Into<String>, fix: &str) -> Ready {

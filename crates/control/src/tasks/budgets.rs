@@ -183,7 +183,7 @@ impl Tasks {
     /// One line: what was spent today of what.
     pub(crate) async fn budget_line(&self, user: &User, to: Language) -> Result<String, Fault> {
         let state = self.control.store().tasks().budget_state(user.id).await?;
-        let limit = |nano| format!("{:.2}", nano_to_usd(nano));
+        let limit = |nano| Dollars(nano).to_string().replace('$', "");
         let mut line = say!(
             to,
             "${spent} of ${daily} spent today, ${task} per task",
@@ -218,7 +218,7 @@ impl Tasks {
 struct ForMore {
     title: String,
     text: String,
-    /// Of the limit that is reached and what is asked for, not of who ran into it when.
+    /// Of the limit that is reached, not of who ran into it when, nor of how much their call would have cost.
     digest: String,
     offered: Vec<Answer>,
 }
@@ -237,7 +237,7 @@ fn for_task(task: &Task, limit: TaskId, over: &OverBudget, by: i64) -> ForMore {
     ForMore {
         title: format!("Spend up to {} more on task {}?", Dollars(by), task.id),
         text,
-        digest: digest(&format!("budget of task {limit} {} {by}", over.limit)),
+        digest: digest(&format!("budget of task {limit} {}", over.limit)),
         offered: vec![Answer::Allow, Answer::Deny, Answer::DenyAndStop],
     }
 }
@@ -256,7 +256,7 @@ fn for_day(owner: &User, day: &str, over: &OverBudget, by: i64) -> ForMore {
     ForMore {
         title: format!("Spend up to {} more today?", Dollars(by)),
         text,
-        digest: digest(&format!("budget of {} on {day} {} {by}", owner.id, over.limit)),
+        digest: digest(&format!("budget of {} on {day} {}", owner.id, over.limit)),
         offered: vec![Answer::Allow, Answer::Deny],
     }
 }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::frames::{Answer, TaskState};
 use crate::ids::{AgentId, ApprovalId, ChatId, TaskId, UserName, WorkspaceId};
 use crate::kind::WorkKind;
+use crate::language::Language;
 use crate::link::Step;
 use crate::model::{Effort, ModelProfile, ModelSettings};
 
@@ -75,15 +76,18 @@ pub struct UserChange {
     pub daily_usd: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_usd: Option<f64>,
+    /// What commands, notices and pages speak to them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
 }
 
 impl UserChange {
-    /// Nothing of the limits is to change.
-    pub fn is_only_the_name(&self) -> bool {
-        let Self { display_name, quota_mb, executors, daily_usd, task_usd } = self;
+    /// Nothing of the limits is to change, but something else is.
+    pub fn leaves_limits(&self) -> bool {
+        let Self { display_name, quota_mb, executors, daily_usd, task_usd, language } = self;
         let limits =
             [quota_mb.is_some(), executors.is_some(), daily_usd.is_some(), task_usd.is_some()];
-        display_name.is_some() && limits == [false; 4]
+        (display_name.is_some() || language.is_some()) && limits == [false; 4]
     }
 }
 
@@ -391,6 +395,9 @@ pub struct Cancelled {
 pub struct ChatView {
     pub id: ChatId,
     pub title: String,
+    /// The words that began it, where it has no title of its own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub opening: String,
     pub archived: bool,
     pub created_at: String,
     /// Which agent answers in it.

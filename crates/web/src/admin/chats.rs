@@ -1,7 +1,7 @@
 //! Chats of a user.
 
 use axum::extract::State as Extract;
-use cloister_control::rows::{Chat, NewChat};
+use cloister_control::rows::{Chat, ListedChat, NewChat};
 use cloister_policy::engine::{ChatCall, WorkspaceCall};
 use cloister_protocol::admin::{ChatChange, ChatView, Line};
 use cloister_protocol::{AgentId, ChatId, ErrorCode};
@@ -31,6 +31,7 @@ fn view(chat: Chat) -> ChatView {
     ChatView {
         id: chat.id,
         title: chat.title,
+        opening: String::new(),
         archived: chat.archived,
         created_at: time(chat.created_at),
         agent: chat.agent,
@@ -44,8 +45,13 @@ async fn list(
 ) -> Answer<Vec<ChatView>> {
     let user = super::user(&admin, &name).await?;
     admin.control.chats().ensure_first_chat(asker.actor(), user.workspace).await?;
-    let chats = admin.control.chats().of(user.workspace).await?;
-    json(chats.into_iter().map(view).collect())
+    let chats = admin.control.chats().listed(user.workspace).await?;
+    let view_of = |listed: ListedChat| {
+        let called = listed.called();
+        let opening = if called == listed.chat.title { String::new() } else { called };
+        ChatView { opening, ..view(listed.chat) }
+    };
+    json(chats.into_iter().map(view_of).collect())
 }
 
 async fn add(

@@ -74,6 +74,7 @@ pub(super) fn limits_of(control: &Control, new: &NewUser) -> Result<UserLimits, 
         executors: new.executors,
         daily_usd: new.daily_usd,
         task_usd: new.task_usd,
+        language: None,
     };
     changed(control.users().limits(), &change)
 }
@@ -95,7 +96,11 @@ async fn change(
         let called = checked_display_name(called)?;
         admin.control.accounts().set_display_name(asker.actor(), &user.name, &called).await?;
     }
-    if change.is_only_the_name() {
+    if let Some(language) = change.language {
+        let languages = admin.control.people().languages();
+        languages.choose_language(asker.actor(), user.id, Some(language)).await?;
+    }
+    if change.leaves_limits() {
         return json(view(&admin.control.accounts().named(&user.name).await?));
     }
     json(view(&admin.control.accounts().set_limits(asker.actor(), &user.name, limits).await?))

@@ -104,21 +104,10 @@ pub(super) async fn branch(
 
 /// What a chat is called in lists: its name, or the words that began it.
 pub(super) fn name_of(to: Language, listed: &ListedChat) -> String {
-    let ListedChat { chat, opening, agent_name, .. } = listed;
-    // One that is called as its agent has no name of its own.
-    if !chat.title.is_empty() && chat.title != *agent_name {
-        return chat.title.clone();
+    match listed.called() {
+        called if called.is_empty() => say!(to, "Chat {id}", id = listed.chat.id),
+        called => called,
     }
-    let first =
-        opening.as_deref().and_then(|words| words.trim().lines().next()).unwrap_or_default();
-    if first.is_empty() {
-        return say!(to, "Chat {id}", id = chat.id);
-    }
-    let mut name: String = first.chars().take(MOST_NAME_CHARS).collect();
-    if name.len() < first.len() {
-        name.push('…');
-    }
-    name
 }
 
 #[derive(Deserialize)]

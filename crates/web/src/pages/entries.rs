@@ -233,12 +233,14 @@ fn answer(now: &Now, end: &End, at: i64) -> Markup {
     let unasked = now.unasked.contains(&end.turn);
     let stopped = end.error == Some(ErrorCode::Cancelled);
     // The next message is answered for both.
-    let failed = !stopped && end.error.is_some_and(|error| error != ErrorCode::Continued);
+    let taken_over = end.error == Some(ErrorCode::Continued);
+    let failed = end.error.is_some() && !stopped && !taken_over;
     html! {
         article.entry.agent .failed[failed] id=(answer_id(&end.turn)) data-answer=(end.turn) data-unasked[unasked] aria-label=(say!(to, "Agent")) {
             div.text.rich translate="no" { (markdown::render(&end.text)) }
             // What was said until then stays.
             @if stopped && end.text != STOPPED { p.hint.stopped { (say!(to, "Stopped")) } }
+            @if taken_over { p.hint.stopped { (say!(to, "The next answer is to both messages.")) } }
             (stamp(at))
             // What began it is asked again; with the script there is a button for that.
             @if let (true, Some(chat), Some(_asked)) = (failed, now.chat, &end.message) {

@@ -84,7 +84,14 @@ impl AskedLimits {
         };
         let (daily_usd, task_usd, quota_mb) = (Some(daily), Some(task), Some(quota));
         let display_name = Some(self.display_name.clone());
-        Ok(UserChange { display_name, quota_mb, executors: None, daily_usd, task_usd })
+        Ok(UserChange {
+            display_name,
+            quota_mb,
+            executors: None,
+            daily_usd,
+            task_usd,
+            language: None,
+        })
     }
 }
 

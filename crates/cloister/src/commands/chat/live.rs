@@ -285,8 +285,7 @@ impl Conversation {
                 self.remark(&hint).await;
                 return Ok(());
             }
-            Reading::Message(Some(hint)) => self.remark(&hint).await,
-            Reading::Message(None) => {}
+            Reading::Message => {}
         }
         if self.too_much_waits().await {
             return Ok(());
@@ -416,6 +415,9 @@ impl Conversation {
         told.lines.extend(answer.lines.finish());
         told.begins |= !answer.begun;
         self.tell(told).await;
+        if words::is_taken_over(&end) {
+            self.remark(words::TAKEN_OVER).await;
+        }
     }
 
     async fn file(&mut self, file: SendFile) {

@@ -52,6 +52,7 @@ pub(super) async fn run(context: Context, chat: Chat) -> Result<ExitCode, CliErr
     let talk = once::Talk {
         output: context.output,
         connection,
+        client,
         wait: chat.wait,
         timeout: Duration::from_secs(chat.timeout.max(1)),
         save: chat.save,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use cloister_protocol::admin::StopView;
 use cloister_protocol::{
     AgentFrame, ApprovalId, Ask, End, ErrorCode, Message, MessageId, SendFile, TaskId, TaskState,
     TurnId, Update,
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 
 use super::telling::{Show, Telling};
 use super::words::{self, SaidDoing};
+use crate::client::Client;
 use crate::commands::ask;
 use crate::connection::Connection;
 use crate::output::{CliError, INTERRUPTED, NOT_IN_TIME, Output, QUESTION_WAITS};
@@ -23,6 +25,7 @@ const TASK_COMMAND: &str = "/task ";
 pub(super) struct Talk {
     pub(super) output: Output,
     pub(super) connection: Connection,
+    pub(super) client: Client,
     pub(super) wait: bool,
     pub(super) timeout: Duration,
     pub(super) save: Option<PathBuf>,
@@ -172,6 +175,9 @@ impl Talk {
             AgentFrame::Update(update) => {
                 pending.follow(&update);
                 self.update(pending, &update)?;
+                if pending.turn.is_some() && matches!(update, Update::Notice { .. }) {
+                    self.refuse_to_wait_for_a_release().await?;
+                }
             }
             AgentFrame::Ask(ask) => self.question(pending, &ask),
             AgentFrame::SendFile(file) => self.file(&file).await?,
@@ -189,6 +195,18 @@ impl Talk {
             | AgentFrame::Error(_) => {}
         }
         Ok(())
+    }
+
+    /// Nobody is answered before the release, which may be any time away. A notice may have said so.
+    async fn refuse_to_wait_for_a_release(&self) -> Result<(), CliError> {
+        // Who may not know whether everything is stopped waits as long as they said.
+        let stop: Result<StopView, CliError> = self.client.get("/admin/v1/stop").await;
+        if !stop.is_ok_and(|stop| stop.stopped) {
+            return Ok(());
+        }
+        let message = "everything is stopped: the message is kept, and answered after the release";
+        let fix = "`cloister release` lets it go on; `cloister chats show` shows the answer then";
+        Err(CliError::new(ErrorCode::Busy, message).fix(fix).exit(NOT_IN_TIME))
     }
 
     fn question(&self, pending: &mut Pending, ask: &Ask) {
@@ -209,9 +227,16 @@ impl Talk {
                     self.output.piece("\n")?;
                 }
                 (true, false) => self.output.line(&end.text)?,
+                (false, _) if end.message.is_some() => {
+                    self.remark("(the answer to another message:)");
+                    self.output.note(&end.text);
+                }
                 // What was said meanwhile is no part of this answer, unless it is waited for.
                 (false, _) if pending.end.is_some() && self.wait => self.output.line(&end.text)?,
                 (false, _) => self.output.note(&end.text),
+            }
+            if own && words::is_taken_over(&end) {
+                self.remark(words::TAKEN_OVER);
             }
         }
         if own {

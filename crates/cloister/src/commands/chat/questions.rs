@@ -1,7 +1,7 @@
 //! The questions of a conversation that wait, and what a typed line says to them.
 //!
 //! A bare `y` answers a question only right after it was shown: once the agent has said something
-//! else, the word could be meant for that, and a question must be answered by its name.
+//! else, the word could be meant for that. Then it is neither an answer nor a message: the person says which.
 
 use cloister_protocol::{Answer, ApprovalAnswer, ApprovalId, Ask, Update};
 
@@ -23,8 +23,8 @@ pub(super) enum Reading {
     Answer(ApprovalAnswer),
     /// It is about a question, and can't be carried out.
     Unclear(String),
-    /// It is for the agent; with something the person may want to know.
-    Message(Option<String>),
+    /// It is for the agent.
+    Message,
 }
 
 impl Questions {
@@ -32,7 +32,8 @@ impl Questions {
     pub(super) fn ask(&mut self, ask: Ask) -> String {
         let id = ask.approval;
         let shown = format!(
-            "{}\n{}\n  Type a number or a word now, or at any time /approve {id} [task | always], /deny {id} [stop].",
+            "{}\n{}\n  Type a number or a word as long as nothing else is said below, or at any time \
+             /approve {id} [task | always], /deny {id} [stop].",
             ask::words(&ask),
             ask::choices(&ask.offered)
         );
@@ -84,7 +85,7 @@ impl Questions {
         let known = self.waiting.iter().find(|waiting| Some(waiting.approval) == id);
         match known {
             // It may wait in another chat: the control plane knows.
-            None => Reading::Message(None),
+            None => Reading::Message,
             Some(asked) => match ask::of_command(allow, how) {
                 Some(answer) if asked.offered.contains(&answer) => reply(asked, answer),
                 Some(_) | None => Reading::Unclear(format!(
@@ -99,20 +100,21 @@ impl Questions {
     fn only_one(&self, allow: bool) -> Reading {
         match self.waiting.as_slice() {
             [asked] => reply(asked, if allow { Answer::Allow } else { Answer::Deny }),
-            _ => Reading::Message(None),
+            _ => Reading::Message,
         }
     }
 
     fn bare(&self, line: &str) -> Reading {
-        let Some(last) = self.waiting.last() else { return Reading::Message(None) };
+        let Some(last) = self.waiting.last() else { return Reading::Message };
         let shown = self.waiting.iter().find(|asked| Some(asked.approval) == self.just_shown);
         match shown.and_then(|asked| Some((asked, ask::parse(line, &asked.offered)?))) {
             Some((asked, answer)) => reply(asked, answer),
-            None if ask::parse(line, &last.offered).is_some() => Reading::Message(Some(format!(
-                "(sent as a message; {id} still waits: /approve {id} or /deny {id})",
+            None if ask::parse(line, &last.offered).is_some() => Reading::Unclear(format!(
+                "(not sent: something else was said since {id} asked. /approve {id} or /deny {id} answers it; \
+                 for your agent, say it in more words)",
                 id = last.approval
-            ))),
-            None => Reading::Message(None),
+            )),
+            None => Reading::Message,
         }
     }
 }

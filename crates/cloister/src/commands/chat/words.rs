@@ -1,10 +1,23 @@
 //! What the agent sends besides its answers, in words for a terminal.
 
-use cloister_protocol::{Answer, ApprovalId, ModelDoing, SendFile, TaskState, TurnId, Update};
+use cloister_protocol::{
+    Answer, ApprovalId, End, ErrorCode, ModelDoing, SendFile, TaskState, TurnId, Update,
+};
+
+/// What follows an answer that ends where the next message came.
+pub(super) const TAKEN_OVER: &str =
+    "(broken off here: you wrote again, and the next answer is to both)";
+
+/// Whether some of an answer stands there that another one goes on from.
+pub(super) fn is_taken_over(end: &End) -> bool {
+    end.error == Some(ErrorCode::Continued) && !end.text.trim().is_empty()
+}
 
 /// The note for an update, if it is worth one.
 pub(super) fn of_update(update: &Update) -> Option<String> {
     match update {
+        // That its end was told is for who waits for it: the end itself has been said.
+        Update::Task { told: true, .. } => None,
         Update::Task { task, title, state, .. } if *state != TaskState::Queued => {
             Some(format!("[{task} {title}: {}]", state.as_str()))
         }
