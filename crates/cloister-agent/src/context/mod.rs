@@ -13,7 +13,7 @@ use std::path::Path;
 use cloister_protocol::link::{Cause, Step, TaskReport, Trigger};
 use cloister_protocol::{Attachment, End, ErrorCode, ModelFacts, Usage};
 
-use crate::journal::{ChatDb, PastTurn};
+use crate::journal::{ChatDb, PastTurn, Replaced};
 use crate::model::{ChatMessage, Content, Part};
 use crate::text;
 
@@ -119,7 +119,8 @@ pub(crate) fn load(
 /// The reports of turns that made way for this one before they had told them.
 fn taken_over(db: &ChatDb, seq: i64) -> rusqlite::Result<Vec<TaskReport>> {
     let made_way = |turn: &PastTurn| turn.error == Some(ErrorCode::Continued);
-    let turns = db.newest(db.cleared_upto()?, seq, made_way)?;
+    // Also of those that a message took the place of: what became of a task is told all the same.
+    let turns = db.newest((db.cleared_upto()?, seq), &Replaced::default(), made_way)?;
     let causes = turns.into_iter().rev().map(|turn| turn.cause);
     let reports = causes.filter_map(|cause| match cause {
         Cause::TasksEnded { reports } => Some(reports),

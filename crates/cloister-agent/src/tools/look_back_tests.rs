@@ -13,7 +13,12 @@ fn an_error_is_never_shown_as_an_answer() {
     let failed = PastTurn {
         seq: 4,
         at: 0,
-        cause: Cause::Message { from: "ann".into(), text: "how far?".into(), attachments: vec![] },
+        cause: Cause::Message {
+            from: "ann".into(),
+            text: "how far?".into(),
+            attachments: vec![],
+            instead: None,
+        },
         text: "no model answered. main: it answered 401: invalid key.".into(),
         error: Some(cloister_protocol::ErrorCode::ModelUnavailable),
         steps: Vec::new(),

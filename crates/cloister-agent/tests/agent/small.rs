@@ -116,7 +116,7 @@ async fn a_small_model_can_look_back_where_not_all_is_shown() {
     let mut last = Vec::new();
     for number in 1..=6 {
         let (from, attachments) = ("ann".to_owned(), Vec::new());
-        let cause = Cause::Message { from, text: "word ".repeat(80), attachments };
+        let cause = Cause::Message { from, text: "word ".repeat(80), attachments, instead: None };
         let (prompt, now) = (String::new(), String::new());
         let id = format!("m{number}").parse().unwrap();
         link.send(Downlink::Trigger(Trigger {

@@ -301,7 +301,12 @@ fn hello_in(whose: &User) -> Inbound {
         external_id: "1".to_owned(),
         workspace: whose.workspace,
         chat: ChatId::from_number(1),
-        cause: Cause::Message { from: "bob".into(), text: "hello".into(), attachments: vec![] },
+        cause: Cause::Message {
+            from: "bob".into(),
+            text: "hello".into(),
+            attachments: vec![],
+            instead: None,
+        },
         meant: Meant::Words,
         heard_in: None,
     }

@@ -104,10 +104,10 @@ impl Actor {
         Ok(())
     }
 
-    /// Nobody waits any more for the answers of what a message took the place of.
+    /// Nobody waits any more for the answers of what a message took the place of. Reports are told with its own.
     async fn end_replaced(&mut self, of: Option<i64>, by: i64, owed: &Owed) {
         let (Some(cell), Some(of)) = (&self.cell, of) else { return };
-        let own = cell.sent.iter().filter(|(_, open)| open.from == owed.from);
+        let own = cell.sent.iter().filter(|(_, open)| open.from == owed.from && !open.is_report());
         let replaced: Vec<i64> =
             own.map(|(open, _)| *open).filter(|open| (of..by).contains(open)).collect();
         for open in replaced {
