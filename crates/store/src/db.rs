@@ -8,6 +8,7 @@
 use std::panic::Location;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ref_cast::RefCast;
@@ -78,6 +79,8 @@ pub struct Store {
     holds: Arc<Holds>,
     pub(crate) memory: Arc<AskedOften>,
     pub clock: Clock,
+    /// Everything is stopped: for all who share this database, from the moment it is said.
+    pub stopped: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Store {
@@ -136,6 +139,7 @@ impl Store {
             holds,
             memory: Arc::new(AskedOften::new(&changes)),
             clock: Clock,
+            stopped: Arc::default(),
         };
         audit::adopt_unchained(&store).await?;
         Ok(store)
@@ -157,6 +161,7 @@ impl Store {
             holds,
             memory: Arc::new(AskedOften::new(&changes)),
             clock: Clock,
+            stopped: Arc::default(),
         })
     }
 
