@@ -11,6 +11,7 @@ use crate::audit::{self, ChainEnd, end_of_chain, write_entry};
 use crate::conversations::ConversationId;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
+use crate::history::Measured;
 
 /// Something to be stored.
 #[derive(Clone, Debug)]
@@ -90,6 +91,16 @@ from_row!(Row {
 
 pub(crate) const SELECT: &str = "SELECT id, external_id, workspace_id, chat, cause, command, state, received_at, conversation \
      FROM inbox";
+
+impl Measured for Row {
+    fn number(&self) -> i64 {
+        self.id
+    }
+
+    fn bytes(&self) -> usize {
+        self.cause.len()
+    }
+}
 
 impl Row {
     pub(crate) fn into_item(self) -> Result<InboxItem, StoreError> {
