@@ -60,8 +60,9 @@ impl Inbox {
             "{} WHERE workspace_id = ? AND chat = ? AND id < ? ORDER BY id DESC LIMIT ?",
             outbox::SELECT
         );
-        let said: Part<inbox::Row> = self.newest_of(said, place, cursor.inbox, count).await?;
-        let told: Part<outbox::Row> = self.newest_of(told, place, cursor.outbox, count).await?;
+        let said: NewestRows<inbox::Row> = self.newest_of(said, place, cursor.inbox, count).await?;
+        let told: NewestRows<outbox::Row> =
+            self.newest_of(told, place, cursor.outbox, count).await?;
         let (said_cut, told_cut) = (said.cut, told.cut);
         let said: Result<Vec<_>, _> = said.rows.into_iter().map(inbox::Row::into_item).collect();
         let told: Result<Vec<_>, _> = told.rows.into_iter().map(outbox::Row::into_item).collect();
@@ -75,7 +76,7 @@ impl Inbox {
         (workspace, chat): (WorkspaceId, ChatId),
         before: i64,
         count: usize,
-    ) -> Result<Part<R>, StoreError>
+    ) -> Result<NewestRows<R>, StoreError>
     where
         R: Measured + for<'r> sqlx::FromRow<'r, sqlx::sqlite::SqliteRow> + Send + Unpin + 'static,
     {
@@ -94,7 +95,7 @@ impl Inbox {
             for row in batch {
                 // The newest is shown however long it is.
                 if bytes > PAGE_BYTES {
-                    return Ok(Part { rows, cut: true });
+                    return Ok(NewestRows { rows, cut: true });
                 }
                 bytes += row.bytes();
                 before = row.number();
@@ -104,7 +105,7 @@ impl Inbox {
                 break;
             }
         }
-        Ok(Part { rows, cut: false })
+        Ok(NewestRows { rows, cut: false })
     }
 
     /// The message of this chat with this number in the inbox.
@@ -136,7 +137,7 @@ impl Inbox {
 }
 
 /// The newest rows of one table.
-struct Part<R> {
+struct NewestRows<R> {
     rows: Vec<R>,
     /// There are older ones, which the page has no room for.
     cut: bool,
@@ -148,8 +149,8 @@ pub(crate) trait Measured {
     fn bytes(&self) -> usize;
 }
 
-/// Merges two lists, each newest first, down to where the first that was cut ends. Each keeps its own order, so that the cursor loses nothing
-/// even where the clock went back.
+/// Merges two lists, each newest first, down to where the first that was cut ends. Each keeps its own order, so that
+/// the cursor loses nothing even where the clock went back.
 fn newest(
     (said, said_cut): (Vec<InboxItem>, bool),
     (told, told_cut): (Vec<OutboxItem>, bool),

@@ -186,7 +186,7 @@ impl Chats {
         let most = usize::try_from(count).unwrap_or(usize::MAX);
         let (mut found, mut before, mut bytes) = (Vec::new(), i64::MAX, 0_usize);
         loop {
-            let batch: Vec<Entry> = sqlx::query_as(query)
+            let batch: Vec<Spoken> = sqlx::query_as(query)
                 .bind(workspace.number())
                 .bind(before)
                 .bind(BATCH)
@@ -211,11 +211,11 @@ impl Chats {
 }
 
 /// The id, chat, time, text and turn of what was said or told.
-type Entry = (i64, u32, i64, String, String);
+type Spoken = (i64, u32, i64, String, String);
 
 /// Those with all of these words in them.
-fn fitting(batch: Vec<Entry>, wanted: &[String], room: usize) -> Vec<FoundRow> {
-    let fits = |(id, chat, at, text, turn): Entry| {
+fn fitting(batch: Vec<Spoken>, wanted: &[String], room: usize) -> Vec<FoundRow> {
+    let fits = |(id, chat, at, text, turn): Spoken| {
         let words = folded(&text);
         let all = wanted.iter().all(|wanted| words.contains(wanted));
         all.then_some(FoundRow { id, chat, at, text, turn })

@@ -46,6 +46,6 @@ pub use connections::{ConnectionOptions, Network, Prompt, Serving, serve};
 pub use logins::LoginThrottle;
 pub use mtls::{Remote, RemoteOptions};
 pub use openapi::openapi_text;
-pub use pace::Pace;
+pub use pace::Turnstile;
 pub use peer::Peer;
 pub use server::{RENEW_HEADER, State, local_router, public_router};

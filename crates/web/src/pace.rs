@@ -34,7 +34,7 @@ pub(crate) struct Turn(#[expect(dead_code, reason = "held, not read")] Arc<Owned
 
 /// Counts what people ask for. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Pace {
+pub struct Turnstile {
     people: Arc<Mutex<HashMap<UserId, Person>>>,
 }
 
@@ -84,7 +84,7 @@ impl Person {
     }
 }
 
-impl Pace {
+impl Turnstile {
     /// Charges a request to who makes it, and waits for its turn among theirs.
     pub(crate) async fn enter(&self, user: UserId, method: &Method) -> Result<Turn, Failure> {
         let waits = self.charge(user, method, Instant::now())?;

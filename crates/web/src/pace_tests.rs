@@ -11,7 +11,7 @@ fn person(number: u32) -> UserId {
 
 #[test]
 fn who_sends_forms_without_end_is_told_when_to_go_on_and_nobody_else_is() {
-    let (pace, now) = (Pace::default(), Instant::now());
+    let (pace, now) = (Turnstile::default(), Instant::now());
     let post = |user, at| pace.charge(person(user), &Method::POST, at);
     for _ in 0..60 {
         post(1, now).unwrap();
@@ -26,7 +26,7 @@ fn who_sends_forms_without_end_is_told_when_to_go_on_and_nobody_else_is() {
 
 #[tokio::test]
 async fn the_pages_of_one_person_are_made_a_few_at_a_time() {
-    let pace = Pace::default();
+    let pace = Turnstile::default();
     let first = pace.enter(person(1), &Method::GET).await.unwrap();
     let _second = pace.enter(person(1), &Method::GET).await.unwrap();
     let third = waits(pace.enter(person(1), &Method::GET));

@@ -24,7 +24,7 @@ use crate::auth::{self, Operator};
 use crate::caller::Caller;
 use crate::logins::LoginThrottle;
 use crate::mtls::{Behind, Remote};
-use crate::pace::Pace;
+use crate::pace::Turnstile;
 use crate::pages::headers::explain;
 use crate::pages::session::not_from_elsewhere;
 use crate::peer::Peer;
@@ -48,7 +48,7 @@ pub struct State {
     /// Slows down whoever guesses login tokens.
     pub logins: LoginThrottle,
     /// How much each person may ask for.
-    pub pace: Pace,
+    pub pace: Turnstile,
     /// The admin listener and the clients that may use it.
     pub remote: Remote,
     /// Where people are besides the pages, and our accounts there.
