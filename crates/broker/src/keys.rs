@@ -53,6 +53,11 @@ impl KeyRing {
         self.read(key).await.map(|_present| ())
     }
 
+    /// Whether everything is stopped until released: no key is used then.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.books.is_stopped()
+    }
+
     /// Read for each call, so that a key that was replaced takes effect at once.
     pub(crate) async fn read(&self, key: &KeyRef) -> Result<Option<ApiKey>, KeyError> {
         let text = match key {

@@ -2,6 +2,8 @@
 //! request carries, the rules of where to go, and how much went there. It is there before control is, which opens
 //! doors through the broker.
 
+use std::sync::atomic::Ordering;
+
 use cloister_policy::engine::Role;
 use cloister_protocol::{ChatId, Language, Level, UserId, WorkKind, WorkspaceId};
 use cloister_store::Store;
@@ -43,6 +45,11 @@ impl Books {
     /// The language that somebody is spoken to in.
     pub async fn language_of(&self, user: UserId) -> Result<Language, StoreError> {
         Ok(self.store.users().language(user).await?.best().unwrap_or(self.language))
+    }
+
+    /// Whether everything is stopped until released.
+    pub fn is_stopped(&self) -> bool {
+        self.store.stopped.load(Ordering::SeqCst)
     }
 
     /// The models that serve a kind of work of a level in a chat, in the order in which they are tried; never empty.

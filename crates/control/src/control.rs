@@ -143,7 +143,7 @@ impl Control {
             last_checks: LastChecks::default(),
             history: History::new(parts.layout.clone()),
             settings_check: OnceLock::new(),
-            stopped: EmergencyStop::default(),
+            stopped: EmergencyStop::of(&parts.store),
             surfaces: SurfaceState::default(),
             parts,
             hub,

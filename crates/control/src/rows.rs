@@ -7,7 +7,7 @@ pub use cloister_store::contexts::Context;
 pub use cloister_store::history::{Cursor, Entry, HistoryPage};
 pub use cloister_store::identities::Identity;
 pub use cloister_store::inbox::{InboxItem, InboxState};
-pub use cloister_store::listing::{FoundWords, ListedChat, folded};
+pub use cloister_store::listing::{Finds, FoundWords, ListedChat, fold_into, folded, wanted_words};
 pub use cloister_store::outbox::OutboxItem;
 pub use cloister_store::pki::{Client, Issue, LiveClient};
 pub use cloister_store::roles::HeldRole;

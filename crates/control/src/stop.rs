@@ -4,14 +4,14 @@
 //! meanwhile is kept and answered after the release, once; who writes is told why nothing happens.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use cloister_protocol::link::Cause;
 use cloister_protocol::{ErrorCode, Language};
-use cloister_store::Actor;
 use cloister_store::inbox::InboxItem;
 use cloister_store::stops::{Stop, Stopped};
+use cloister_store::{Actor, Store};
 use cloister_words::say;
 use futures_util::future::join_all;
 use tokio::time::Instant;
@@ -27,14 +27,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const MAX_REASON: usize = 500;
 
 /// Whether everything is stopped; looked at before each effect.
-#[derive(Default)]
 pub(crate) struct EmergencyStop {
-    in_force: AtomicBool,
+    /// Whoever holds the database sees it too: what dials looks at it for itself.
+    in_force: Arc<AtomicBool>,
     /// Who and why, as far as it is known already.
     known: RwLock<Option<Stop>>,
 }
 
 impl EmergencyStop {
+    pub(crate) fn of(store: &Store) -> Self {
+        Self { in_force: Arc::clone(&store.stopped), known: RwLock::default() }
+    }
+
     fn set(&self, stop: Option<Stop>) {
         let in_force = stop.is_some();
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = stop;

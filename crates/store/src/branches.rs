@@ -18,6 +18,10 @@ use crate::{audit, conversations, provenance, requests};
 
 /// As many messages of a chat are copied: the last ones.
 const MOST_ROWS: u32 = 2000;
+/// And as much of what was said and told: a copy holds the only writer, and nobody deletes it.
+const MOST_BYTES: i64 = 2 << 20;
+/// As many branches are made in one workspace.
+const MOST_BRANCHES: i64 = 500;
 /// Where the copies in the inbox are from.
 const SOURCE: &str = "branch";
 
@@ -75,6 +79,7 @@ impl Branches {
         let number = match requests::answered::<u32>(&mut tx, &scope, key).await? {
             Some(number) => number,
             None => {
+                room_for_another(&mut tx, workspace).await?;
                 let number = chats::next_number(&mut tx, workspace).await?;
                 let now = self.store.clock.now_ms();
                 requests::remember(&mut tx, &scope, key, &number, now).await?;
@@ -107,6 +112,7 @@ impl Branches {
     pub async fn branch(&self, actor: &Actor, new: NewBranch<'_>) -> Result<Chat, StoreError> {
         let what = "branch a chat";
         let NewBranch { workspace, from, number, .. } = new;
+        let first = self.first_copied(new).await?;
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
         let known: bool = sqlx::query_scalar(
@@ -123,7 +129,7 @@ impl Branches {
             let named = (workspace, number.number());
             chats::insert_numbered(&mut tx, actor, named, place, now).await?;
             copy_choices(&mut tx, workspace, from, number).await?;
-            let (turns, cut) = copy_said(&mut tx, new).await?;
+            let (turns, cut) = copy_said(&mut tx, new, first).await?;
             copy_told(&mut tx, new, &turns).await?;
             let heard = if cut { new.heard_if_cut } else { &[] };
             provenance::heard_before(&mut tx, (workspace, number), heard).await?;
@@ -138,6 +144,44 @@ impl Branches {
         }
         tx.commit().await.tried(what)?;
         self.store.chats().chat(workspace, number).await
+    }
+
+    /// The oldest message that a copy has room for, by how long each is with what was told of it: found before anything
+    /// is written, and without reading what was said.
+    async fn first_copied(&self, new: NewBranch<'_>) -> Result<i64, StoreError> {
+        let NewBranch { workspace, from, upto, .. } = new;
+        let told: Vec<(String, i64)> = sqlx::query_as(
+            "SELECT turn, sum(octet_length(frame)) FROM outbox WHERE workspace_id = ? AND chat = ? GROUP BY turn",
+        )
+        .bind(workspace.number())
+        .bind(from.number())
+        .fetch_all(self.store.reader())
+        .await
+        .tried("measure what was told in a chat")?;
+        let told: HashMap<TurnId, i64> =
+            told.into_iter().map(|(turn, bytes)| (TurnId::kept(turn), bytes)).collect();
+        let said: Vec<(i64, i64)> = sqlx::query_as(
+            "SELECT id, octet_length(cause) FROM inbox \
+             WHERE workspace_id = ? AND chat = ? AND id <= ? AND state = 'answered' ORDER BY id DESC LIMIT ?",
+        )
+        .bind(workspace.number())
+        .bind(from.number())
+        .bind(upto)
+        .bind(MOST_ROWS)
+        .fetch_all(self.store.reader())
+        .await
+        .tried("measure what was said in a chat")?;
+        let (mut first, mut bytes) = (None, 0_i64);
+        for (id, length) in said {
+            let answer = told.get(&TurnId::of_message(id)).copied().unwrap_or_default();
+            bytes = bytes.saturating_add(length).saturating_add(answer);
+            // The last message is copied however long it is: there is nothing to begin with else.
+            if bytes > MOST_BYTES && first.is_some() {
+                break;
+            }
+            first = Some(id);
+        }
+        Ok(first.unwrap_or(upto))
     }
 
     /// What a chat began with that is a branch, as long as nothing was answered in it since: its agent may not have
@@ -216,6 +260,18 @@ impl Branches {
     }
 }
 
+/// Refuses one branch more than a workspace may have.
+async fn room_for_another(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), StoreError> {
+    let there: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM chats WHERE workspace_id = ? AND branched_from IS NOT NULL",
+    )
+    .bind(workspace.number())
+    .fetch_one(tx)
+    .await
+    .tried("count the branches of a workspace")?;
+    if there < MOST_BRANCHES { Ok(()) } else { Err(StoreError::TooMany { what: "branches" }) }
+}
+
 /// Where a chat belongs, and who answers in it.
 async fn place_of(
     tx: &mut Tx,
@@ -261,21 +317,30 @@ async fn copy_choices(
 async fn copy_said(
     tx: &mut Tx,
     new: NewBranch<'_>,
+    first: i64,
 ) -> Result<(HashMap<TurnId, i64>, bool), StoreError> {
     let NewBranch { workspace, from, upto, number, .. } = new;
-    let mut rows: Vec<SaidRow> = sqlx::query_as(
+    let rows: Vec<SaidRow> = sqlx::query_as(
         "SELECT id, cause, command, received_at, answered_at, sender FROM inbox \
-         WHERE workspace_id = ? AND chat = ? AND id <= ? AND state = 'answered' ORDER BY id DESC LIMIT ?",
+         WHERE workspace_id = ? AND chat = ? AND id BETWEEN ? AND ? AND state = 'answered' ORDER BY id DESC LIMIT ?",
     )
     .bind(workspace.number())
     .bind(from.number())
+    .bind(first)
     .bind(upto)
-    .bind(MOST_ROWS.saturating_add(1))
+    .bind(MOST_ROWS)
     .fetch_all(&mut *tx)
     .await
     .tried("read what was said in a chat")?;
-    let cut = rows.len() > MOST_ROWS as usize;
-    rows.truncate(MOST_ROWS as usize);
+    let cut: bool = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM inbox WHERE workspace_id = ? AND chat = ? AND id < ? AND state = 'answered')",
+    )
+    .bind(workspace.number())
+    .bind(from.number())
+    .bind(first)
+    .fetch_one(&mut *tx)
+    .await
+    .tried("look for what a branch leaves behind")?;
     let mut turns = HashMap::new();
     let mut last = 0;
     for row in without_replaced(rows)?.into_iter().rev() {
@@ -352,17 +417,25 @@ async fn copy_told(
     turns: &HashMap<TurnId, i64>,
 ) -> Result<(), StoreError> {
     let NewBranch { workspace, from, number, .. } = new;
-    let rows: Vec<(String, i64, String, i64)> = sqlx::query_as(
-        "SELECT turn, seq, frame, created_at FROM outbox WHERE workspace_id = ? AND chat = ? \
-         AND json_extract(frame, '$.type') IN ('end', 'send_file') ORDER BY id",
+    let rows: Vec<(i64, String)> = sqlx::query_as(
+        "SELECT id, turn FROM outbox WHERE workspace_id = ? AND chat = ? ORDER BY id",
     )
     .bind(workspace.number())
     .bind(from.number())
     .fetch_all(&mut *tx)
     .await
     .tried("read what was told in a chat")?;
-    for (turn, seq, frame, at) in rows {
+    for (id, turn) in rows {
         let Some(message) = turns.get(&TurnId::kept(turn)) else { continue };
+        let told: Option<(i64, String, i64)> = sqlx::query_as(
+            "SELECT seq, frame, created_at FROM outbox WHERE id = ? \
+             AND json_extract(frame, '$.type') IN ('end', 'send_file')",
+        )
+        .bind(id)
+        .fetch_optional(&mut *tx)
+        .await
+        .tried("read what was told in a chat")?;
+        let Some((seq, frame, at)) = told else { continue };
         let turn = TurnId::of_message(*message);
         let mut frame: AgentFrame =
             serde_json::from_str(&frame).map_err(|e| corrupt("outbox frame", e))?;

@@ -209,3 +209,35 @@ async fn what_a_long_chat_has_heard_marks_a_branch_that_begins_later() {
     tx.commit().await.unwrap();
     assert_eq!(history("long", i64::MAX).await, heard);
 }
+
+/// A copy holds the only writer: what is copied is bounded, the newest first, and says that it was cut.
+#[tokio::test]
+async fn a_branch_of_a_long_chat_copies_a_bounded_part_of_it() {
+    let (_dir, store, workspace) = world().await;
+    let mut last = 0;
+    for number in 0..20 {
+        last = talk(&store, workspace, &format!("{number} {}", "x".repeat(200_000))).await;
+    }
+    let branches = store.branches();
+    let number = branches.take_number(workspace, "long").await.unwrap();
+    branches.branch(&Actor::person("ada"), branch(workspace, number, last)).await.unwrap();
+    let begun = branches.begun_with(workspace, number).await.unwrap();
+    assert!((2..8).contains(&begun.len()), "{}", begun.len());
+    assert!(begun.last().is_some_and(|turn| turn.end.text.starts_with("echo: 19 ")));
+    let told = shown(&store, workspace, number).await;
+    assert!(told.last().is_some_and(|notice| notice.contains("cut")), "the notice says so");
+}
+
+#[tokio::test]
+async fn a_workspace_has_a_bounded_number_of_branches() {
+    let (_dir, store, workspace) = world().await;
+    let said = talk(&store, workspace, "hello").await;
+    let branches = store.branches();
+    for number in 0..MOST_BRANCHES {
+        let number = branches.take_number(workspace, &number.to_string()).await.unwrap();
+        branches.branch(&Actor::person("ada"), branch(workspace, number, said)).await.unwrap();
+    }
+    let refused = branches.take_number(workspace, "one more").await.unwrap_err();
+    assert!(matches!(refused, StoreError::TooMany { .. }), "{refused}");
+    branches.take_number(workspace, "0").await.unwrap();
+}

@@ -8,6 +8,10 @@ use crate::db::Tx;
 use crate::error::{StoreError, Tried, not_found};
 use crate::{agents, audit, conversations, requests};
 
+/// Chats of one workspace, and those of them that are not put away.
+const MOST_CHATS: i64 = 5_000;
+const MOST_OPEN: i64 = 1_000;
+
 struct Row {
     number: u32,
     title: String,
@@ -246,6 +250,22 @@ pub(crate) async fn next_number(tx: &mut Tx, workspace: WorkspaceId) -> Result<u
     number.ok_or_else(|| not_found("workspace", workspace))
 }
 
+/// Refuses one chat more than a workspace may have: each list shows all of them.
+async fn room_for_another(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), StoreError> {
+    let (all, open): (i64, i64) = sqlx::query_as(
+        "SELECT count(*), count(*) - count(archived_at) FROM chats WHERE workspace_id = ?",
+    )
+    .bind(workspace.number())
+    .fetch_one(&mut *tx)
+    .await
+    .tried("count the chats of a workspace")?;
+    match (all < MOST_CHATS, open < MOST_OPEN) {
+        (true, true) => Ok(()),
+        (true, false) => Err(StoreError::TooMany { what: "open chats: archive some first" }),
+        (false, _) => Err(StoreError::TooMany { what: "chats in this workspace" }),
+    }
+}
+
 /// Makes a chat of a number that was taken.
 pub(crate) async fn insert_numbered(
     tx: &mut Tx,
@@ -254,6 +274,7 @@ pub(crate) async fn insert_numbered(
     NewChat { title, agent, context }: NewChat<'_>,
     now: i64,
 ) -> Result<(), StoreError> {
+    room_for_another(tx, workspace).await?;
     // Whose it is can be seen wherever it is shown.
     let name = agents::name_of(tx, workspace, agent).await?;
     let title = if title.is_empty() { &name } else { title };

@@ -53,3 +53,18 @@ async fn a_chat_that_is_there_is_not_restored_over() {
         store.chats().restore_chat(&Actor::person("test"), elsewhere, first, "").await.is_err()
     );
 }
+
+/// Each list shows all of them: whoever opens chats without end is told to put some away.
+#[tokio::test]
+async fn a_workspace_has_a_bounded_number_of_open_chats() {
+    let (_dir, store) = crate::test_world::store().await;
+    let user = crate::test_world::add(&store, "mallory").await;
+    let (actor, chats) = (Actor::person("mallory"), store.chats());
+    for _ in 0..MOST_OPEN {
+        chats.new_chat(&actor, user.workspace, "", None).await.unwrap();
+    }
+    let refused = chats.new_chat(&actor, user.workspace, "", None).await.unwrap_err();
+    assert!(matches!(refused, StoreError::TooMany { .. }), "{refused}");
+    chats.archive_chat(&actor, user.workspace, ChatId::from_number(1), true).await.unwrap();
+    chats.new_chat(&actor, user.workspace, "", None).await.unwrap();
+}

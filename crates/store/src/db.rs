@@ -8,6 +8,7 @@
 use std::panic::Location;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ref_cast::RefCast;
@@ -85,6 +86,8 @@ pub struct Store {
     pub(crate) beside: Beside,
     pub(crate) tellers: Tellers,
     pub clock: Clock,
+    /// Everything is stopped: for all who share this database, from the moment it is said.
+    pub stopped: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Store {
@@ -151,6 +154,7 @@ impl Store {
             memory: Arc::new(AskedOften::new(&changes)),
             tellers: Tellers::default(),
             clock: Clock,
+            stopped: Arc::default(),
         };
         audit::adopt_unchained(&store).await?;
         Ok(store)
@@ -176,6 +180,7 @@ impl Store {
             memory: Arc::new(AskedOften::new(&changes)),
             tellers: Tellers::default(),
             clock: Clock,
+            stopped: Arc::default(),
         })
     }
 

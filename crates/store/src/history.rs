@@ -10,6 +10,11 @@ use crate::inbox::Inbox;
 use crate::inbox::{self, InboxItem};
 use crate::outbox::{self, OutboxItem};
 
+/// How much of what was said, and of what was told, a page has room for; what is longer stands on it alone.
+const PAGE_BYTES: usize = 1 << 20;
+/// How many rows are read at a time: each may be as long as a message may be.
+const BATCH: usize = 25;
+
 /// Where a page ends: everything older has a smaller id in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
@@ -47,33 +52,62 @@ impl Inbox {
         cursor: Cursor,
         count: usize,
     ) -> Result<HistoryPage, StoreError> {
-        let limit = i64::try_from(count).unwrap_or(i64::MAX).saturating_add(1);
-        let said = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+        let place = (workspace, chat);
+        let said = format!(
             "{} WHERE workspace_id = ? AND chat = ? AND id < ? \
              AND json_extract(cause, '$.cause') = 'message' ORDER BY id DESC LIMIT ?",
             inbox::SELECT
-        )))
-        .bind(workspace.number())
-        .bind(chat.number())
-        .bind(cursor.inbox)
-        .bind(limit)
-        .fetch_all(self.store.reader())
-        .await
-        .tried("read what was said in a chat")?;
-        let told = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+        );
+        let told = format!(
             "{} WHERE workspace_id = ? AND chat = ? AND id < ? ORDER BY id DESC LIMIT ?",
             outbox::SELECT
-        )))
-        .bind(workspace.number())
-        .bind(chat.number())
-        .bind(cursor.outbox)
-        .bind(limit)
-        .fetch_all(self.store.reader())
-        .await
-        .tried("read what was told in a chat")?;
-        let said: Result<Vec<_>, _> = said.into_iter().map(inbox::Row::into_item).collect();
-        let told: Result<Vec<_>, _> = told.into_iter().map(outbox::Row::into_item).collect();
-        Ok(newest(said?, told?, cursor, count))
+        );
+        let said: NewestRows<inbox::Row> = self.newest_of(said, place, cursor.inbox, count).await?;
+        let told: NewestRows<outbox::Row> =
+            self.newest_of(told, place, cursor.outbox, count).await?;
+        let (said_cut, told_cut) = (said.cut, told.cut);
+        let said: Result<Vec<_>, _> = said.rows.into_iter().map(inbox::Row::into_item).collect();
+        let told: Result<Vec<_>, _> = told.rows.into_iter().map(outbox::Row::into_item).collect();
+        Ok(newest((said?, said_cut), (told?, told_cut), cursor, count))
+    }
+
+    /// The newest rows of one table, as many as a page can need and no more than it has room for.
+    async fn newest_of<R>(
+        &self,
+        query: String,
+        (workspace, chat): (WorkspaceId, ChatId),
+        before: i64,
+        count: usize,
+    ) -> Result<NewestRows<R>, StoreError>
+    where
+        R: Measured + for<'r> sqlx::FromRow<'r, sqlx::sqlite::SqliteRow> + Send + Unpin + 'static,
+    {
+        let (mut rows, mut before, mut bytes): (Vec<R>, _, _) = (Vec::new(), before, 0);
+        while rows.len() <= count {
+            let limit = (count + 1 - rows.len()).min(BATCH);
+            let batch: Vec<R> = sqlx::query_as(sqlx::AssertSqlSafe(query.clone()))
+                .bind(workspace.number())
+                .bind(chat.number())
+                .bind(before)
+                .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+                .fetch_all(self.store.reader())
+                .await
+                .tried("read what was said and told in a chat")?;
+            let is_last = batch.len() < limit;
+            for row in batch {
+                // The newest is shown however long it is.
+                if bytes > PAGE_BYTES {
+                    return Ok(NewestRows { rows, cut: true });
+                }
+                bytes += row.bytes();
+                before = row.number();
+                rows.push(row);
+            }
+            if is_last {
+                break;
+            }
+        }
+        Ok(NewestRows { rows, cut: false })
     }
 
     /// The message of this chat with this number in the inbox.
@@ -143,11 +177,24 @@ impl Inbox {
     }
 }
 
-/// Merges two lists, each newest first. Each keeps its own order, so that the cursor loses nothing
-/// even where the clock went back.
+/// The newest rows of one table.
+struct NewestRows<R> {
+    rows: Vec<R>,
+    /// There are older ones, which the page has no room for.
+    cut: bool,
+}
+
+/// A row that takes room on a page.
+pub(crate) trait Measured {
+    fn number(&self) -> i64;
+    fn bytes(&self) -> usize;
+}
+
+/// Merges two lists, each newest first, down to where the first that was cut ends. Each keeps its own order, so that
+/// the cursor loses nothing even where the clock went back.
 fn newest(
-    said: Vec<InboxItem>,
-    told: Vec<OutboxItem>,
+    (said, said_cut): (Vec<InboxItem>, bool),
+    (told, told_cut): (Vec<OutboxItem>, bool),
     mut cursor: Cursor,
     count: usize,
 ) -> HistoryPage {
@@ -156,6 +203,9 @@ fn newest(
     let mut entries = Vec::with_capacity(count);
     while entries.len() < count {
         let from_inbox = match (said.peek(), told.peek()) {
+            // What stands next in the other list is not known.
+            (None, _) if said_cut => break,
+            (_, None) if told_cut => break,
             // In the same millisecond, the answer came after the question.
             (Some(said), Some(told)) => said.received_at > told.created_at,
             (Some(_), None) => true,
@@ -168,7 +218,7 @@ fn newest(
             entries.extend(told.next().inspect(|item| cursor.outbox = item.id).map(Entry::Told));
         }
     }
-    let more = said.peek().is_some() || told.peek().is_some();
+    let more = said_cut || told_cut || said.peek().is_some() || told.peek().is_some();
     entries.reverse();
     HistoryPage { entries, older: more.then_some(cursor) }
 }

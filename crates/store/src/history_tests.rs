@@ -82,3 +82,26 @@ async fn a_message_is_found_in_its_own_chat_only() {
     assert!(store.inbox().last_told(workspace, chat).await.unwrap() > 0);
     assert_eq!(store.inbox().last_told(workspace, other).await.unwrap(), 0);
 }
+
+/// Whoever writes as long messages as they may makes more pages of them, and no larger ones; none is lost.
+#[tokio::test]
+async fn a_page_holds_a_bounded_part_of_long_messages() {
+    let (_dir, store, workspace, chat) = chat_of(0).await;
+    for n in 0..12 {
+        let text = format!("{n} {}", "x".repeat(250_000));
+        let cause = Cause::Message { from: "alice".into(), text, attachments: vec![] };
+        let (external_id, source) = (format!("{workspace}:{chat}:m{n}"), "socket".to_owned());
+        let meant = Meant::Words;
+        let said = Inbound { source, external_id, workspace, chat, cause, meant, heard_in: None };
+        store.inbox().accept(said).await.unwrap();
+        let frame = AgentFrame::Update(Update::Notice { text: "x".repeat(250_000) });
+        store.outbox().notify((workspace, chat), &n.to_string(), &frame).await.unwrap();
+    }
+    let (mut cursor, mut seen, mut pages) = (Some(Cursor::NEWEST), 0, 0);
+    while let Some(at) = cursor {
+        let page = store.inbox().history(workspace, chat, at, 1600).await.unwrap();
+        assert!(!page.entries.is_empty() && page.entries.len() < 12, "{}", page.entries.len());
+        (seen, pages, cursor) = (seen + page.entries.len(), pages + 1, page.older);
+    }
+    assert!(seen == 24 && pages > 2, "{seen} entries on {pages} pages");
+}

@@ -12,6 +12,7 @@ use crate::beside::Deed;
 use crate::conversations::ConversationId;
 use crate::db::{Follows, Outlives, Tx};
 use crate::error::{StoreError, Tried, corrupt};
+use crate::history::Measured;
 
 /// Something to be stored.
 #[derive(Clone, Debug)]
@@ -91,6 +92,16 @@ from_row!(Row {
 
 pub(crate) const SELECT: &str = "SELECT id, external_id, workspace_id, chat, cause, command, state, received_at, conversation \
      FROM inbox";
+
+impl Measured for Row {
+    fn number(&self) -> i64 {
+        self.id
+    }
+
+    fn bytes(&self) -> usize {
+        self.cause.len()
+    }
+}
 
 impl Row {
     pub(crate) fn into_item(self) -> Result<InboxItem, StoreError> {

@@ -5,13 +5,17 @@ use cloister_protocol::{AgentId, ChatId, TurnId, WorkspaceId};
 use crate::actor::Actor;
 use crate::audit;
 use crate::chats::{Chat, Chats};
-use crate::error::{StoreError, Tried};
+use crate::error::{StoreError, Tried, corrupt};
 
 /// How much of the words that began a chat is read.
 const OPENING_CHARS: u32 = 200;
 
-/// How many entries are looked through at a time.
-const BATCH: u32 = 500;
+/// How many entries are looked through at a time: each may be as long as a message may be.
+const BATCH: u32 = 50;
+/// How many different words are looked for.
+const MOST_WORDS: usize = 16;
+/// How much is read for one search, of what was said and of what was told.
+const MOST_BYTES: usize = 32 << 20;
 
 const SAID: &str = "SELECT id, chat, received_at, json_extract(cause, '$.text'), '' FROM inbox \
      WHERE workspace_id = ? AND id < ? AND json_extract(cause, '$.cause') = 'message' ORDER BY id DESC LIMIT ?";
@@ -63,6 +67,14 @@ pub struct FoundWords {
     /// The turn that it began, or answered.
     pub turn: TurnId,
     pub text: String,
+}
+
+/// What a search came upon.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Finds {
+    pub found: Vec<FoundWords>,
+    /// What is older than all that was looked through was left out.
+    pub cut: bool,
 }
 
 /// What was found in one table.
@@ -173,11 +185,10 @@ impl Chats {
         workspace: WorkspaceId,
         words: &str,
         count: u32,
-    ) -> Result<Vec<FoundWords>, StoreError> {
-        let folded = folded(words);
-        let wanted: Vec<&str> = folded.split_whitespace().collect();
-        let said = self.find_in(SAID, (workspace, &wanted), count).await?;
-        let told = self.find_in(TOLD, (workspace, &wanted), count).await?;
+    ) -> Result<Finds, StoreError> {
+        let wanted = wanted_words(words);
+        let (said, said_cut) = self.find_in(SAID, (workspace, &wanted), count).await?;
+        let (told, told_cut) = self.find_in(TOLD, (workspace, &wanted), count).await?;
         let mark = |said: bool| {
             move |FoundRow { id, chat, at, text, turn }| {
                 let turn = if said { TurnId::of_message(id) } else { TurnId::kept(turn) };
@@ -188,45 +199,82 @@ impl Chats {
         found.extend(told.into_iter().map(mark(false)));
         found.sort_by_key(|found| std::cmp::Reverse(found.at));
         found.truncate(usize::try_from(count).unwrap_or(usize::MAX));
-        Ok(found)
+        Ok(Finds { found, cut: said_cut || told_cut })
     }
 
-    /// Looks from the newest back, a batch at a time: databases know capital letters of a few alphabets, and not
-    /// the same ones.
+    /// Looks from the newest back, a batch at a time, as far as one search may: databases know capital letters of a
+    /// few alphabets, and not the same ones. Also says whether something older was left out.
     async fn find_in(
         &self,
         query: &'static str,
-        (workspace, wanted): (WorkspaceId, &[&str]),
+        (workspace, wanted): (WorkspaceId, &[String]),
         count: u32,
-    ) -> Result<Vec<FoundRow>, StoreError> {
+    ) -> Result<(Vec<FoundRow>, bool), StoreError> {
         let most = usize::try_from(count).unwrap_or(usize::MAX);
-        let (mut found, mut before) = (Vec::new(), i64::MAX);
+        let (mut found, mut before, mut bytes) = (Vec::new(), i64::MAX, 0_usize);
         loop {
-            let batch: Vec<(i64, u32, i64, String, String)> = sqlx::query_as(query)
+            let batch: Vec<Spoken> = sqlx::query_as(query)
                 .bind(workspace.number())
                 .bind(before)
                 .bind(BATCH)
                 .fetch_all(self.store.reader())
                 .await
                 .tried("look for words that were said or told")?;
-            let Some((oldest, ..)) = batch.last() else { return Ok(found) };
+            let Some((oldest, ..)) = batch.last() else { return Ok((found, false)) };
             before = *oldest;
-            let fits = |(id, chat, at, text, turn): (i64, u32, i64, String, String)| {
-                let words = folded(&text);
-                let all = wanted.iter().all(|wanted| words.contains(wanted));
-                all.then_some(FoundRow { id, chat, at, text, turn })
-            };
-            found.extend(batch.into_iter().filter_map(fits).take(most - found.len()));
+            bytes += batch.iter().map(|(_, _, _, text, _)| text.len()).sum::<usize>();
+            let (wanted, room) = (wanted.to_vec(), most - found.len());
+            // Whoever searches long texts keeps nobody else waiting.
+            let fitting = tokio::task::spawn_blocking(move || fitting(batch, &wanted, room)).await;
+            found.extend(fitting.map_err(|error| corrupt("what was looked for", error))?);
             if found.len() >= most {
-                return Ok(found);
+                return Ok((found, false));
+            }
+            if bytes > MOST_BYTES {
+                return Ok((found, true));
             }
         }
     }
 }
 
+/// The id, chat, time, text and turn of what was said or told.
+type Spoken = (i64, u32, i64, String, String);
+
+/// Those with all of these words in them.
+fn fitting(batch: Vec<Spoken>, wanted: &[String], room: usize) -> Vec<FoundRow> {
+    let fits = |(id, chat, at, text, turn): Spoken| {
+        let words = folded(&text);
+        let all = wanted.iter().all(|wanted| words.contains(wanted));
+        all.then_some(FoundRow { id, chat, at, text, turn })
+    };
+    batch.into_iter().filter_map(fits).take(room).collect()
+}
+
+/// The words to look for, as they are compared: each once, and no more than anybody needs.
+pub fn wanted_words(words: &str) -> Vec<String> {
+    let mut wanted: Vec<String> = Vec::new();
+    for word in folded(words).split_whitespace() {
+        if wanted.len() < MOST_WORDS && !wanted.iter().any(|known| known == word) {
+            wanted.push(word.to_owned());
+        }
+    }
+    wanted
+}
+
 /// Words without capital letters, in any script. Letter by letter, so that where a word ends changes nothing.
 pub fn folded(words: &str) -> String {
-    words.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+    let mut folded = String::with_capacity(words.len());
+    words.chars().for_each(|letter| fold_into(&mut folded, letter));
+    folded
+}
+
+/// Adds a letter as it is compared.
+pub fn fold_into(folded: &mut String, letter: char) {
+    if letter.is_ascii() {
+        folded.push(letter.to_ascii_lowercase());
+    } else {
+        folded.extend(letter.to_uppercase().flat_map(char::to_lowercase));
+    }
 }
 
 #[cfg(test)]

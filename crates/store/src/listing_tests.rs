@@ -73,17 +73,17 @@ async fn words_are_found_to_the_letter_and_in_no_other_workspace() {
     let (_dir, store, workspace) = world().await;
     say(&store, workspace, 1, "Plant 100% beans").await;
     say(&store, workspace, 2, "plant 1000 beans").await;
-    let found = store.chats().find_words(workspace, "PLANT 100%", 10).await.unwrap();
+    let found = store.chats().find_words(workspace, "PLANT 100%", 10).await.unwrap().found;
     let texts: Vec<&str> = found.iter().map(|one| one.text.as_str()).collect();
     assert_eq!(texts, ["Plant 100% beans"]);
-    let apart = store.chats().find_words(workspace, "  beans 1000 ", 10).await.unwrap();
+    let apart = store.chats().find_words(workspace, "  beans 1000 ", 10).await.unwrap().found;
     let texts: Vec<&str> = apart.iter().map(|one| one.text.as_str()).collect();
     assert_eq!(texts, ["plant 1000 beans"], "all of the words, in any order");
-    assert!(store.chats().find_words(workspace, "beans peas", 10).await.unwrap().is_empty());
-    assert_eq!(store.chats().find_words(workspace, "beans", 10).await.unwrap().len(), 2);
-    assert_eq!(store.chats().find_words(workspace, "beans", 1).await.unwrap().len(), 1);
+    assert!(store.chats().find_words(workspace, "beans peas", 10).await.unwrap().found.is_empty());
+    assert_eq!(store.chats().find_words(workspace, "beans", 10).await.unwrap().found.len(), 2);
+    assert_eq!(store.chats().find_words(workspace, "beans", 1).await.unwrap().found.len(), 1);
     let other = WorkspaceId::from_number(workspace.number() + 1);
-    assert!(store.chats().find_words(other, "beans", 10).await.unwrap().is_empty());
+    assert!(store.chats().find_words(other, "beans", 10).await.unwrap().found.is_empty());
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn capital_letters_do_not_count_in_any_script() {
         ("οδος", "ΟΔΟΣ Αθηνών"),
         ("été À łÓDŹ", "ÉTÉ à Łódź"),
     ] {
-        let found = store.chats().find_words(workspace, words, 10).await.unwrap();
+        let found = store.chats().find_words(workspace, words, 10).await.unwrap().found;
         let texts: Vec<&str> = found.iter().map(|one| one.text.as_str()).collect();
         assert_eq!(texts, [whole], "{words}");
     }
@@ -114,6 +114,28 @@ async fn old_words_are_found_behind_many_new_ones() {
     for number in 0..(2 * BATCH) {
         say(&store, workspace, 1, &format!("peas {number}")).await;
     }
-    assert_eq!(store.chats().find_words(workspace, "BEANS", 5).await.unwrap().len(), 1);
-    assert_eq!(store.chats().find_words(workspace, "peas", 5).await.unwrap().len(), 5);
+    assert_eq!(store.chats().find_words(workspace, "BEANS", 5).await.unwrap().found.len(), 1);
+    assert_eq!(store.chats().find_words(workspace, "peas", 5).await.unwrap().found.len(), 5);
+}
+
+/// Whoever writes long messages and looks for the same word again and again has each of them compared once.
+#[test]
+fn a_search_looks_for_each_word_once_and_for_a_bounded_number() {
+    assert_eq!(wanted_words(&"q Q ".repeat(50)), ["q"]);
+    let many: String = (0..100).map(|number| format!("w{number} ")).collect();
+    assert_eq!(wanted_words(&many).len(), 16);
+}
+
+#[tokio::test]
+async fn a_search_reads_a_bounded_part_and_says_so() {
+    let (_dir, store, workspace) = world().await;
+    let long = "x".repeat(700 << 10);
+    say(&store, workspace, 1, "the first beans").await;
+    for number in 0..60 {
+        say(&store, workspace, 1, &format!("{number} {long}")).await;
+    }
+    let finds = store.chats().find_words(workspace, "beans", 10).await.unwrap();
+    assert!(finds.cut && finds.found.is_empty());
+    let newest = store.chats().find_words(workspace, "59", 1).await.unwrap();
+    assert!(!newest.cut && newest.found.len() == 1);
 }

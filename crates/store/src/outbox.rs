@@ -9,6 +9,7 @@ use crate::beside::Deed;
 use crate::conversations::{ConversationId, last_place};
 use crate::db::{Follows, Outlives, Tx};
 use crate::error::{StoreError, Tried, corrupt};
+use crate::history::Measured;
 use crate::{inbox, tasks};
 
 #[derive(Clone, Debug)]
@@ -37,6 +38,16 @@ from_row!(Row { id, workspace_id, chat, turn, frame, created_at, conversation })
 
 pub(crate) const SELECT: &str =
     "SELECT id, workspace_id, chat, turn, frame, created_at, conversation FROM outbox";
+
+impl Measured for Row {
+    fn number(&self) -> i64 {
+        self.id
+    }
+
+    fn bytes(&self) -> usize {
+        self.frame.len()
+    }
+}
 
 impl Row {
     pub(crate) fn into_item(self) -> Result<OutboxItem, StoreError> {

@@ -67,6 +67,15 @@ impl Failure {
         self
     }
 
+    /// When it may be asked again, at the earliest.
+    pub(crate) fn again_in(mut self, seconds: u64) -> Self {
+        self.body.retry_after_s = Some(seconds);
+        for (_, body) in &mut self.told.0 {
+            body.retry_after_s = Some(seconds);
+        }
+        self
+    }
+
     /// What is said of it.
     pub(crate) fn into_body_in(self, to: Language) -> ErrorBody {
         self.told.body_in(to, self.body)

@@ -24,6 +24,7 @@ use crate::auth::{self, Operator};
 use crate::caller::Caller;
 use crate::logins::LoginThrottle;
 use crate::mtls::{Behind, Remote};
+use crate::pace::Turnstile;
 use crate::pages::headers::explain;
 use crate::pages::session::not_from_elsewhere;
 use crate::peer::Peer;
@@ -46,6 +47,8 @@ pub struct State {
     pub upstream: Arc<dyn Upstream>,
     /// Slows down whoever guesses login tokens.
     pub logins: LoginThrottle,
+    /// How much each person may ask for.
+    pub pace: Turnstile,
     /// The admin listener and the clients that may use it.
     pub remote: Remote,
     /// Where people are besides the pages, and our accounts there.

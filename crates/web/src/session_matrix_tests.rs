@@ -232,7 +232,8 @@ impl Sessions {
         let mut request = request.body(Body::from(form)).unwrap();
         request.extensions_mut().insert(ConnectInfo(Peer(Some([192, 0, 2, 1].into()))));
         // Nobody is slowed down for what the calls before have tried.
-        let state = State { logins: LoginThrottle::default(), ..self.world.state.clone() };
+        let (logins, pace) = (LoginThrottle::default(), Default::default());
+        let state = State { logins, pace, ..self.world.state.clone() };
         public_router(state).oneshot(request).await.unwrap()
     }
 }

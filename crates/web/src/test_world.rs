@@ -81,6 +81,7 @@ impl World {
             url: "http://127.0.0.1:8484".to_owned(),
             upstream: Arc::new(Nothing),
             logins: LoginThrottle::default(),
+            pace: Default::default(),
             remote,
             surfaces: Default::default(),
         };

@@ -265,6 +265,11 @@ impl Upstream {
         passed
     }
 
+    /// Nothing leaves while everything is stopped, whoever asks for it: a turn, a task, or a trial of a model.
+    fn may_dial(&self) -> Result<(), Failure> {
+        if self.keys.is_stopped() { Err(Failure::Stopped) } else { Ok(()) }
+    }
+
     /// Sends the request and waits for the head of the answer.
     async fn open(
         &self,
@@ -274,6 +279,7 @@ impl Upstream {
         waits: Waits,
         attempt: &mut Attempt,
     ) -> Result<AnswerStream, Failure> {
+        self.may_dial()?;
         let url = format!("{}/chat/completions", model.base_url.trim_end_matches('/'));
         let mut request = self
             .client
@@ -320,6 +326,7 @@ impl Upstream {
 
     /// What a server says at an address beside its models.
     pub(super) async fn read(&self, url: String, key: Option<&ApiKey>) -> Result<Bytes, Failure> {
+        self.may_dial()?;
         let mut request = self.client.get(url).header(header::ACCEPT, "application/json");
         if let Some(bearer) = key.and_then(ApiKey::bearer) {
             request = request.header(header::AUTHORIZATION, bearer);

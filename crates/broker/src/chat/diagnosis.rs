@@ -18,6 +18,7 @@ pub(super) fn diagnosis(failure: &Failure, asked: AskedModel<'_>) -> ErrorBody {
     let (message, fix) = match failure {
         Failure::Status { code, said, .. } => status(*code, &said.to_string(), asked),
         Failure::Reported { said } if speaks_of_model(&said.0) => unknown_model(failure, asked),
+        Failure::Stopped => (failure.to_string(), "Operators release it: `cloister release`."),
         Failure::Key(_) => (failure.to_string(), "Give the key again."),
         Failure::Connect { .. } => (
             format!("the address is wrong or nothing runs there: {url}: {failure}"),

@@ -20,6 +20,8 @@ const SAID_CHARS: usize = 200;
 pub(crate) enum Failure {
     #[error("its key can't be used: {0}")]
     Key(#[from] KeyError),
+    #[error("everything is stopped until it is released")]
+    Stopped,
     #[error("no connection: {reason}")]
     Connect { reason: String },
     #[error("the connection was lost before it answered")]
@@ -81,6 +83,7 @@ impl Failure {
                 Next::OtherFirst
             }
             Self::Key(_)
+            | Self::Stopped
             | Self::Status { .. }
             | Self::Malformed(_)
             | Self::OutOfTime(_)
@@ -149,6 +152,7 @@ impl Failure {
     pub(crate) fn status(&self) -> &'static str {
         match self {
             Self::Key(_) => "no_key",
+            Self::Stopped => "stopped",
             Self::Connect { .. } => "no_connection",
             Self::Lost => "lost",
             Self::FirstByte(_) => "timeout_first_byte",

@@ -31,6 +31,7 @@ pub(crate) struct Lease {
     prompt_price: i64,
     completion_price: i64,
     prompt_estimate: u64,
+    prompt_most: u64,
 }
 
 /// How far an attempt came; decides what it costs.
@@ -55,7 +56,8 @@ impl Lease {
         request: &ChatRequest,
     ) -> Result<Self, Refusal> {
         let image_tokens = prices_of(&model.model).image_tokens;
-        let prompt_cost = cost(request.prompt_tokens_at_most(image_tokens), model.prompt_price);
+        let prompt_most = request.prompt_tokens_at_most(image_tokens);
+        let prompt_cost = cost(prompt_most, model.prompt_price);
         let most = u64::from(model.max_output_tokens);
         let mut max_tokens = request.max_tokens.unwrap_or(most).clamp(1, most.max(1));
         let mut refused = None;
@@ -81,6 +83,7 @@ impl Lease {
                         prompt_price: model.prompt_price,
                         completion_price: model.completion_price,
                         prompt_estimate: request.prompt_tokens_estimate(image_tokens),
+                        prompt_most,
                     });
                 }
                 Err(over) => over,
@@ -144,7 +147,11 @@ impl Lease {
             prompt_tokens: self.prompt_estimate,
             completion_tokens: progress.completion_tokens_estimate().min(self.max_tokens),
         };
-        match progress.usage {
+        let reported = progress.usage.map(|reported| Usage {
+            prompt_tokens: reported.prompt_tokens.min(plausible(self.prompt_most)),
+            completion_tokens: reported.completion_tokens.min(plausible(self.max_tokens)),
+        });
+        match reported {
             Some(reported) if progress.finished => reported,
             Some(reported) => Usage {
                 prompt_tokens: reported.prompt_tokens.max(seen.prompt_tokens),
@@ -158,6 +165,12 @@ impl Lease {
         cost(usage.prompt_tokens, self.prompt_price)
             .saturating_add(cost(usage.completion_tokens, self.completion_price))
     }
+}
+
+/// As many tokens a provider may report where so many were sent or paid for at most: it may count what it adds, and
+/// what was thought, but not anything at all.
+fn plausible(most: u64) -> u64 {
+    most.saturating_mul(2).saturating_add(4096)
 }
 
 /// The call as the audit trail has it: what the model is shown, so that it can be proved.

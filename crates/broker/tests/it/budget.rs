@@ -132,3 +132,17 @@ async fn retries_are_paid_for_too() {
     assert_eq!(usage[0].calls, 2);
     assert!(usage[0].cost > 0);
 }
+
+/// A provider that counts more than anything can be neither spoils the books nor holds money until a restart.
+#[tokio::test]
+async fn what_a_provider_reports_is_booked_as_far_as_it_can_be_true() {
+    let server = ModelServer::start().await.unwrap();
+    server.enqueue(Reply::text("fine").usage(1 << 62, 1 << 62));
+    let world = World::new().await;
+    world.use_models(&[&server]).await;
+    world.open().client.said("hi").await;
+    let state = world.settled().await;
+    assert_eq!(state.reserved, 0);
+    let usage = world.store.tasks().usage(None, None).await.unwrap();
+    assert!(usage[0].cost > 0 && usage[0].usage.prompt_tokens < 1 << 32, "{usage:?}");
+}

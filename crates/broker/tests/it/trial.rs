@@ -174,3 +174,20 @@ async fn a_model_without_tools_is_told_of_them_and_calls_them() {
     assert!(sent.get("tools").is_none());
     server.assert_no_violations();
 }
+
+/// Whoever asks, and for whatever: while everything is stopped no provider hears of it.
+#[tokio::test]
+async fn no_trial_of_a_model_leaves_while_everything_is_stopped() {
+    let server = ModelServer::builder().start().await.unwrap();
+    let world = World::new().await;
+    world.use_models(&[&server]).await;
+    let model = world.store.models().model("first").await.unwrap();
+    world.store.stopped.store(true, std::sync::atomic::Ordering::SeqCst);
+    let gateway = world.doors.gateway();
+    let refused = gateway.probe(&model, None).await.unwrap_err();
+    assert!(refused.message.contains("everything is stopped"), "{}", refused.message);
+    gateway.model_ids(&server.base_url(), None).await.unwrap_err();
+    assert_eq!(server.request_count(), 0);
+    world.store.stopped.store(false, std::sync::atomic::Ordering::SeqCst);
+    gateway.probe(&model, None).await.unwrap();
+}

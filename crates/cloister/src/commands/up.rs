@@ -77,6 +77,7 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
         url: url.clone(),
         upstream: built.upstream.clone(),
         logins: cloister_web::LoginThrottle::default(),
+        pace: cloister_web::Turnstile::default(),
         remote: built.remote.clone(),
         surfaces: built.surfaces.clone(),
     };

@@ -7,7 +7,7 @@ use cloister_store::chats::{Chat, NewChat};
 use cloister_store::connectors::ConnectorId;
 use cloister_store::conversations::ConversationKind;
 use cloister_store::inbox::{InboxItem, InboxState};
-use cloister_store::listing::{FoundWords, ListedChat};
+use cloister_store::listing::{Finds, ListedChat};
 use cloister_store::tasks::Task;
 use cloister_words::noted;
 use ref_cast::RefCast;
@@ -93,7 +93,7 @@ impl Chats {
         workspace: WorkspaceId,
         words: &str,
         count: u32,
-    ) -> Result<Vec<FoundWords>, Fault> {
+    ) -> Result<Finds, Fault> {
         Ok(self.control.store().chats().find_words(workspace, words, count).await?)
     }
 

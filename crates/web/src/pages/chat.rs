@@ -61,7 +61,8 @@ async fn conversation_with(
     loop {
         let read = ShownConversation::read(state, viewer, chat, Cursor::NEWEST, count).await?;
         let enough = turn.as_ref().is_none_or(|turn| read.shows(turn));
-        if enough || count >= MOST || read.is_all() {
+        // A page that is full is not made longer.
+        if enough || count >= MOST || read.is_all() || read.entries() < count {
             return Ok(read);
         }
         count = (count * 4).min(MOST);

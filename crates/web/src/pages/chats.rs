@@ -5,7 +5,7 @@ use axum::extract::State as Extract;
 use axum::response::Redirect;
 use cloister_control::Branching;
 use cloister_control::rows::{ListedChat, NewChat};
-use cloister_protocol::{AgentId, ChatId, Language, TurnId};
+use cloister_protocol::{AgentId, ChatId, ErrorCode, Language, TurnId};
 use cloister_words::say;
 use serde::Deserialize;
 
@@ -67,6 +67,9 @@ pub(super) async fn rename(
     Ok(Redirect::to(&format!("/chats/{chat}")))
 }
 
+/// How long the id of a form may be; ours have half of that.
+const MOST_ID_BYTES: usize = 128;
+
 #[derive(Deserialize)]
 pub(super) struct Branch {
     /// The turn that the branch ends with; empty: all of the chat.
@@ -85,6 +88,11 @@ pub(super) async fn branch(
     Form(Branch { turn, id }): Form<Branch>,
 ) -> Result<Redirect, Failure> {
     let (chat, to): (ChatId, Language) = (chat.parse()?, viewer.to);
+    if id.len() > MOST_ID_BYTES {
+        return Err(Failure::said(ErrorCode::BadRequest, |to| {
+            say!(to, "the id of this form is too long")
+        }));
+    }
     let chats = state.control.chats();
     let listed = chats.listed(viewer.workspace).await?;
     let name = listed.iter().find(|one| one.chat.id == chat).map(|one| name_of(to, one));

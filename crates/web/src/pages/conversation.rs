@@ -80,6 +80,10 @@ impl ShownConversation {
         self.history.entries.is_empty()
     }
 
+    pub(super) fn entries(&self) -> usize {
+        self.history.entries.len()
+    }
+
     /// Nothing is further up.
     pub(super) fn is_all(&self) -> bool {
         self.history.older.is_none()

@@ -1,7 +1,8 @@
 //! `/search`: what was said and told in all chats of this person, by words.
 
 use axum::extract::State as Extract;
-use cloister_control::rows::{FoundWords, folded};
+use cloister_control::Fault;
+use cloister_control::rows::{Finds, FoundWords, fold_into, wanted_words};
 use cloister_policy::legible;
 use cloister_words::say;
 use maud::{Markup, html};
@@ -33,10 +34,22 @@ pub(super) async fn show(
 ) -> Result<Markup, Failure> {
     let words: String = q.trim().chars().take(200).collect();
     let chats = state.control.chats().listed(viewer.workspace).await?;
-    let found = match words.is_empty() {
-        true => Vec::new(),
+    // One at a time: who searches again waits for their own search.
+    let _turn = state.pace.searching(viewer.user.id).await?;
+    let Finds { found, cut } = match words.is_empty() {
+        true => Finds::default(),
         false => state.control.chats().find_words(viewer.workspace, &words, MOST).await?,
     };
+    let (found, words) = tokio::task::spawn_blocking(move || {
+        let shown = |one: FoundWords| {
+            let text = marked(&around(&plain(&one), &words), &words);
+            (one, text)
+        };
+        (found.into_iter().map(shown).collect::<Vec<_>>(), words)
+    })
+    .await
+    .map_err(std::io::Error::other)
+    .map_err(Fault::io("what was found could not be shown"))?;
     let to = viewer.to;
     let title = &say!(to, "Search");
     let name = |id| {
@@ -49,14 +62,15 @@ pub(super) async fn show(
             input type="search" name="q" value=(words) aria-label=(say!(to, "Words to look for")) maxlength="200";
             button.primary type="submit" { (title) }
         }
+        @if cut { p.hint { (say!(to, "Only what is newer was looked through: there is too much for one search.")) } }
         @if !words.is_empty() && found.is_empty() { p { (say!(to, "Nothing was said with these words in it.")) } }
-        @for one in &found {
+        @for (one, text) in &found {
             section.card.found {
                 p {
                     a href=(place(one)) translate="no" { (legible(&name(one.chat))) }
                     " " small { @if one.said { (say!(to, "you")) } @else { (say!(to, "agent")) } " · " time datetime=(time(one.at)) { (time(one.at)) } }
                 }
-                p translate="no" { (marked(&around(&plain(one), &words), &words)) }
+                p translate="no" { (text) }
             }
         }
     };
@@ -81,24 +95,26 @@ fn plain(found: &FoundWords) -> String {
     found.text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The first of the words that stands in a text, with what is around it.
+/// The first of the words that stands in a text, with what is around it. The text is read once, and each word is
+/// looked for once.
 fn around(text: &str, words: &str) -> String {
-    let wanted = wanted(words);
-    // Folding can change how long a text is: where it begins to fit is looked for in the text itself.
-    let fits = |(at, _): &(usize, char)| {
-        text.get(*at..).is_some_and(|rest| wanted.iter().any(|word| begins(rest, word).is_some()))
-    };
-    let before = text.char_indices().take_while(|place| !fits(place)).count();
-    let before = if before == text.chars().count() { 0 } else { before };
+    // Folding can change how long a text is: for each letter, where it begins in what it is folded to.
+    let (mut folded_text, mut starts) = (String::with_capacity(text.len()), Vec::new());
+    for letter in text.chars() {
+        starts.push(folded_text.len());
+        fold_into(&mut folded_text, letter);
+    }
+    let first = wanted_words(words).iter().filter_map(|word| folded_text.find(word)).min();
+    let before = first.map_or(0, |at| starts.partition_point(|start| *start <= at) - 1);
     let start = before.saturating_sub(AROUND);
     let shown: String = text.chars().skip(start).take(words.chars().count() + 2 * AROUND).collect();
-    let (head, tail) = (start > 0, start + shown.chars().count() < text.chars().count());
+    let (head, tail) = (start > 0, start + shown.chars().count() < starts.len());
     format!("{}{shown}{}", if head { "…" } else { "" }, if tail { "…" } else { "" })
 }
 
 /// A text with all of the words in it marked.
 fn marked(text: &str, words: &str) -> Markup {
-    let wanted = wanted(words);
+    let wanted = wanted_words(words);
     let (mut rest, mut plain) = (text, String::new());
     let mut out = Vec::new();
     while let Some(first) = rest.chars().next() {
@@ -117,15 +133,11 @@ fn marked(text: &str, words: &str) -> Markup {
     }
 }
 
-fn wanted(words: &str) -> Vec<String> {
-    folded(words).split_whitespace().map(str::to_owned).collect()
-}
-
 /// How many bytes of a text are this word, if it begins with it.
 fn begins(text: &str, wanted: &str) -> Option<usize> {
     let mut head = String::new();
     for (at, letter) in text.char_indices() {
-        head.push_str(&folded(letter.encode_utf8(&mut [0; 4])));
+        fold_into(&mut head, letter);
         if head.starts_with(wanted) {
             return Some(at + letter.len_utf8());
         }

@@ -49,3 +49,29 @@ fn an_answer_is_found_without_its_marks_and_a_message_to_the_letter() {
     found.said = true;
     assert_eq!(plain(&found), found.text);
 }
+
+/// How long this thread was at work: what other programs take of the machine does not count. At least what the kernel
+/// counts in.
+fn worked() -> std::time::Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    std::time::Duration::from_nanos(stat.split_whitespace().next().unwrap().parse().unwrap())
+}
+
+const TICK: std::time::Duration = std::time::Duration::from_millis(5);
+
+/// As long as messages may be, with a find in each letter, or in none: eight times the text is about eight times the work.
+#[test]
+fn a_long_text_is_read_once_however_many_words_are_looked_for() {
+    let words = (0..100).map(|number| format!("xxxx{number} ")).collect::<String>();
+    let took = |letters: usize| {
+        let text = "x".repeat(letters);
+        let run = || {
+            let before = worked();
+            assert!(!marked(&around(&text, &words), &words).into_string().is_empty());
+            (worked() - before).max(TICK)
+        };
+        (0..3).map(|_| run()).min().unwrap()
+    };
+    let (once, eight) = (took(100_000), took(800_000));
+    assert!(eight < once * 24, "{once:?}, then {eight:?}");
+}

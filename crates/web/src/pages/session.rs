@@ -14,6 +14,7 @@ use cloister_words::say;
 use super::shell::Section;
 use crate::caller::acting;
 use crate::language;
+use crate::pace::Turn;
 use crate::reply::Failure;
 use crate::server::State;
 
@@ -49,6 +50,8 @@ pub(crate) struct Viewer {
     invites: bool,
     /// The policies let them see which models there are.
     shows_models: bool,
+    /// Their place among their own requests, until this one is answered.
+    turn: Option<Turn>,
 }
 
 impl Viewer {
@@ -144,6 +147,7 @@ impl Viewer {
             reads_status,
             invites,
             shows_models,
+            turn: None,
         }))
     }
 }
@@ -155,6 +159,10 @@ impl FromRequestParts<State> for Viewer {
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, Response> {
         let mut found =
             Self::find(state, &parts.headers).await.map_err(IntoResponse::into_response)?;
+        if let Some(viewer) = &mut found {
+            let turn = state.pace.enter(viewer.user.id, &parts.method).await;
+            viewer.turn = Some(turn.map_err(IntoResponse::into_response)?);
+        }
         if let Some(viewer) = &mut found
             && parts.method == Method::GET
         {

@@ -5,6 +5,8 @@ use serde_json::{Map, Value};
 
 /// Calls of one answer.
 const MOST_CALLS: usize = 16;
+/// How many times its length a text is read where nothing comes of it.
+pub(super) const MOST_IN_VAIN: usize = 4;
 
 /// What models call the name of a tool and its arguments.
 const NAMES: [&str; 4] = ["name", "tool", "tool_name", "function"];
@@ -21,14 +23,22 @@ pub(in crate::chat) struct TextCall {
 pub(in crate::chat) fn calls_in(text: &str, offered: &[String]) -> Vec<TextCall> {
     let mut calls = tagged_functions(text, offered);
     let mut rest = text;
+    let mut in_vain = 0;
     while let Some(start) = rest.find('{')
         && calls.len() < MOST_CALLS
+        && in_vain <= text.len().saturating_mul(MOST_IN_VAIN)
     {
         let (before, from) = rest.split_at(start);
         let mut values = serde_json::Deserializer::from_str(from).into_iter::<Value>();
-        let Some(Ok(value)) = values.next() else {
-            rest = from.get(1..).unwrap_or_default();
-            continue;
+        let value = match values.next() {
+            Some(Ok(value)) => value,
+            wrong => {
+                if let Some(Err(error)) = wrong {
+                    in_vain = read_until(from, &error).saturating_add(in_vain);
+                }
+                rest = from.get(1..).unwrap_or_default();
+                continue;
+            }
         };
         let found = calls_of(&value, offered);
         if found.is_empty() {
@@ -40,6 +50,12 @@ pub(in crate::chat) fn calls_in(text: &str, offered: &[String]) -> Vec<TextCall>
     }
     calls.truncate(MOST_CALLS);
     calls
+}
+
+/// How many bytes of a text were read until it was wrong.
+pub(super) fn read_until(text: &str, error: &serde_json::Error) -> usize {
+    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+    lines.map(str::len).sum::<usize>().saturating_add(error.column())
 }
 
 /// The calls that a value is: one, or a list of them, also inside `tool_calls` or `function`.

@@ -126,3 +126,55 @@ fn a_real_call_and_thoughts_pass_as_they_are() {
     let (_, calls, reason) = seen(&out);
     assert_eq!((calls.len(), reason), (1, json!("tool_calls")));
 }
+
+/// How long this thread was at work: what other programs take of the machine does not count. At least what the kernel
+/// counts in.
+fn worked() -> std::time::Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    std::time::Duration::from_nanos(stat.split_whitespace().next().unwrap().parse().unwrap())
+}
+
+const TICK: std::time::Duration = std::time::Duration::from_millis(5);
+
+/// Eight times the text takes about eight times the work, and far from sixty-four times.
+fn grows_evenly(what: &str, piece: usize, text: impl Fn(usize) -> String) {
+    let took = |times: usize| {
+        let text = text(times);
+        let pieces: Vec<&str> = text.as_bytes().chunks(piece).map(ascii).collect();
+        let mut reader = reader::Reader::new(offered());
+        let before = worked();
+        let mut bytes = 0;
+        for piece in &pieces {
+            bytes += reader.push(piece).len();
+        }
+        let (rest, calls) = reader.finish();
+        assert!(calls.is_empty() && bytes + rest.len() == text.len(), "{what}: nothing is lost");
+        (worked() - before).max(TICK)
+    };
+    let (once, eight) = (took(5_000), took(40_000));
+    assert!(eight < once * 24, "{what} in pieces of {piece}: {once:?}, then {eight:?}");
+}
+
+fn ascii(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn no_answer_takes_longer_than_its_length() {
+    type Text = fn(usize) -> String;
+    let kinds: [(&str, Text); 8] = [
+        ("fences", |n| "```\n".repeat(n)),
+        ("marks that begin", |n| "<tool_cal\n".repeat(n)),
+        ("lines of openings", |n| "[\n{\"a\":\n".repeat(n)),
+        ("objects that go wrong", |n| "{\"a\":[1,\n".repeat(n) + "?"),
+        ("an object without an end", |n| format!("{{\"a\": \"{}", "x}".repeat(n))),
+        ("a fence without an end", |n| format!("```json\n{{{}", "x ``".repeat(n))),
+        ("blanks in a fence", |n| format!("```json\n{}", " \n".repeat(n))),
+        ("a fence without a line", |n| format!("```{}", "a".repeat(n))),
+    ];
+    for (what, text) in kinds {
+        for piece in [7, 1 << 20] {
+            grows_evenly(what, piece, text);
+        }
+    }
+}
