@@ -89,7 +89,8 @@ async fn a_page_holds_a_bounded_part_of_long_messages() {
     let (_dir, store, workspace, chat) = chat_of(0).await;
     for n in 0..12 {
         let text = format!("{n} {}", "x".repeat(250_000));
-        let cause = Cause::Message { from: "alice".into(), text, attachments: vec![] };
+        let cause =
+            Cause::Message { from: "alice".into(), text, attachments: vec![], instead: None };
         let (external_id, source) = (format!("{workspace}:{chat}:m{n}"), "socket".to_owned());
         let meant = Meant::Words;
         let said = Inbound { source, external_id, workspace, chat, cause, meant, heard_in: None };
