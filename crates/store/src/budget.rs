@@ -183,21 +183,25 @@ macro_rules! settle {
             "WITH call AS (",
             settle!(rows $calls),
             ") \
-             INSERT INTO usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost) \
-               SELECT user_id, day, level, model, 1, prompt, completion, cost \
+             INSERT INTO usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost, \
+                 cached_tokens) \
+               SELECT user_id, day, level, model, 1, prompt, completion, cost, cached \
                FROM call JOIN reservations r ON r.id = call.held WHERE own = 0 \
                ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
                prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
-               completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost; \
+               completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost, \
+               cached_tokens = cached_tokens + excluded.cached_tokens; \
              WITH call AS (",
             settle!(rows $calls),
             ") \
-             INSERT INTO own_usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost) \
-               SELECT user_id, day, level, model, 1, prompt, completion, cost \
+             INSERT INTO own_usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost, \
+                 cached_tokens) \
+               SELECT user_id, day, level, model, 1, prompt, completion, cost, cached \
                FROM call JOIN reservations r ON r.id = call.held WHERE own <> 0 \
                ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
                prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
-               completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost; \
+               completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost, \
+               cached_tokens = cached_tokens + excluded.cached_tokens; \
              WITH RECURSIVE call AS (",
             settle!(rows $calls),
             "), line (id, parent_id, cost) AS ( \
@@ -216,7 +220,7 @@ macro_rules! settle {
         concat!(
             "SELECT json_extract(value, '$[0]') AS held, json_extract(value, '$[1]') AS prompt, \
              json_extract(value, '$[2]') AS completion, json_extract(value, '$[3]') AS cost, \
-              json_extract(value, '$[4]') AS cached FROM json_each(",
+             json_extract(value, '$[4]') AS cached FROM json_each(",
             $calls,
             ")"
         )
