@@ -48,6 +48,7 @@ const STEPS: &[MigrationStep] = &[
     step!("0045_branches"),
     step!("0046_passed_on"),
     step!("0050_cached_tokens"),
+    step!("0052_instead"),
 ];
 
 /// All of them.
