@@ -381,15 +381,16 @@ fn without_replaced(rows: Vec<SaidRow>) -> Result<Vec<SaidRow>, StoreError> {
     let mut before = i64::MAX;
     let mut kept = Vec::with_capacity(rows.len());
     for row in rows {
-        if row.id >= before {
-            continue;
-        }
+        let is_replaced = row.id >= before;
         let cause: Cause =
             serde_json::from_str(&row.cause).map_err(|e| corrupt("inbox cause", e))?;
+        // Of one that was itself taken the place of too.
         if let Cause::Message { instead: Some(turn), .. } = cause {
-            before = turn.message().unwrap_or(before);
+            before = before.min(turn.message().unwrap_or(before));
         }
-        kept.push(row);
+        if !is_replaced {
+            kept.push(row);
+        }
     }
     Ok(kept)
 }
