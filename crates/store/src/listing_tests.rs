@@ -39,7 +39,7 @@ async fn a_chat_without_a_name_is_known_by_its_first_words() {
     let openings: Vec<_> = listed.iter().map(|one| (one.opening.as_deref(), one.empty)).collect();
     assert_eq!(openings, [(Some("plant beans"), false), (None, true), (None, true)]);
     let called: Vec<String> = listed.iter().map(ListedChat::called).collect();
-    assert_eq!(called, ["plant beans", "", ""]);
+    assert_eq!(called, ["plant beans", "", "Taxes"]);
     let long = ListedChat { opening: Some("ä".repeat(99)), ..listed[0].clone() };
     assert_eq!(long.called(), format!("{}…", "ä".repeat(60)));
     let second = ChatId::from_number(2);
