@@ -26,7 +26,7 @@ pub(crate) use address::{ApiUrl, NoAddress};
 pub(crate) use fault::{Fault, codes};
 pub(crate) use request::{File, Request, at};
 
-use limits::{About, Asked, Key, Limits, Told, TooMany};
+use limits::{About, Asked, Key, Limits, ToldLimits, TooMany};
 
 /// As long as a call is held back by itself to stay within the limits. Whoever must wait longer is told so.
 const HELD_BACK: Duration = Duration::from_secs(5);
@@ -182,12 +182,12 @@ struct Leaving<'a> {
 }
 
 impl Leaving<'_> {
-    fn answered(mut self, told: &Told) {
+    fn answered(mut self, told: &ToldLimits) {
         self.back = true;
         self.rest.limits().answered(self.asked, &self.key, told, Instant::now());
     }
 
-    fn refused(mut self, told: &Told, too_many: &TooMany) -> Duration {
+    fn refused(mut self, told: &ToldLimits, too_many: &TooMany) -> Duration {
         self.back = true;
         let of = (self.asked, &self.key);
         self.rest.limits().refused(of, told, too_many, Instant::now())
@@ -235,8 +235,8 @@ async fn body(mut response: Response, within: Duration) -> Result<Vec<u8>, Fault
 }
 
 /// What the headers of any answer say about the bucket.
-fn told(headers: &HeaderMap) -> Told {
-    Told {
+fn told(headers: &HeaderMap) -> ToldLimits {
+    ToldLimits {
         bucket: text(headers, "x-ratelimit-bucket").map(|name| name.chars().take(100).collect()),
         limit: text(headers, "x-ratelimit-limit").and_then(|limit| limit.parse().ok()),
         remaining: text(headers, "x-ratelimit-remaining").and_then(|left| left.parse().ok()),

@@ -76,7 +76,7 @@ impl Asked {
 
 /// What the headers of an answer say about its bucket.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Told {
+pub(super) struct ToldLimits {
     pub(super) bucket: Option<String>,
     pub(super) limit: Option<u32>,
     pub(super) remaining: Option<u32>,
@@ -193,7 +193,7 @@ impl Limits {
     }
 
     /// A request was answered, with whatever but a refusal because of too many.
-    pub(super) fn answered(&mut self, asked: &Asked, key: &Key, told: &Told, now: Instant) {
+    pub(super) fn answered(&mut self, asked: &Asked, key: &Key, told: &ToldLimits, now: Instant) {
         self.unsaid = 0;
         self.back(asked, key);
         let bucket = self.bucket(asked, key, (told.bucket.as_deref(), now));
@@ -211,7 +211,7 @@ impl Limits {
     pub(super) fn refused(
         &mut self,
         (asked, key): (&Asked, &Key),
-        told: &Told,
+        told: &ToldLimits,
         too_many: &TooMany,
         now: Instant,
     ) -> Duration {

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{About, Asked, Limits, Told, TooMany};
+use super::{About, Asked, Limits, ToldLimits, TooMany};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -10,8 +10,8 @@ fn post(channel: u64) -> Asked {
     Asked::of("POST", &format!("channels/{channel}/messages"))
 }
 
-fn counted(bucket: &str, remaining: u32, reset_after: Duration) -> Told {
-    Told {
+fn counted(bucket: &str, remaining: u32, reset_after: Duration) -> ToldLimits {
+    ToldLimits {
         bucket: Some(bucket.to_owned()),
         limit: Some(5),
         remaining: Some(remaining),
@@ -24,7 +24,7 @@ const fn refused(wait: Option<Duration>, about: About) -> TooMany {
 }
 
 /// Sends one and has it answered.
-fn ask(limits: &mut Limits, asked: &Asked, told: &Told, now: Instant) {
+fn ask(limits: &mut Limits, asked: &Asked, told: &ToldLimits, now: Instant) {
     let key = limits.leave(asked, now).expect("it may leave");
     limits.answered(asked, &key, told, now);
 }
@@ -88,7 +88,7 @@ async fn what_was_never_answered_is_counted_back() {
 #[tokio::test]
 async fn answers_that_name_no_limit_limit_nothing() {
     let (mut limits, now) = (Limits::default(), Instant::now());
-    ask(&mut limits, &post(1), &Told::default(), now);
+    ask(&mut limits, &post(1), &ToldLimits::default(), now);
     let under_way: Vec<_> = (0..20).map(|_| limits.leave(&post(1), now).expect("free")).collect();
     // A name that comes late is that of all of them.
     for key in &under_way {
@@ -117,7 +117,7 @@ async fn a_global_refusal_holds_the_bot() {
     let (mut limits, now) = (Limits::default(), Instant::now());
     let key = limits.leave(&post(1), now).expect("nothing is known");
     let wait = refused(Some(30 * SECOND), About::Bot);
-    limits.refused((&post(1), &key), &Told::default(), &wait, now);
+    limits.refused((&post(1), &key), &ToldLimits::default(), &wait, now);
     let roles = Asked::of("GET", "guilds/3/roles");
     assert_eq!(limits.leave(&roles, now), Err(30 * SECOND));
     assert_eq!(limits.leave(&post(2), now + SECOND), Err(29 * SECOND));
@@ -137,7 +137,7 @@ async fn a_refusal_without_a_bucket_shuts_everything() {
         let key = limits.leave(&post(1), now).expect("it is over");
         let wait = limits.refused(
             (&post(1), &key),
-            &Told::default(),
+            &ToldLimits::default(),
             &refused(None, About::Everything),
             now,
         );
@@ -150,7 +150,7 @@ async fn a_refusal_without_a_bucket_shuts_everything() {
     ask(&mut limits, &post(1), &counted("a", 4, SECOND), now);
     let key = limits.leave(&post(1), now).expect("all is well");
     let forever = refused(Some(Duration::MAX), About::Bucket);
-    let wait = limits.refused((&post(1), &key), &Told::default(), &forever, now);
+    let wait = limits.refused((&post(1), &key), &ToldLimits::default(), &forever, now);
     assert_eq!(wait, 3600 * SECOND);
 }
 

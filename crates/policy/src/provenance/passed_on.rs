@@ -237,16 +237,16 @@ pub(super) fn begins(lines: &[&str]) -> Option<usize> {
             heads.push(None);
             continue;
         }
-        let parts: Vec<Told> = line.split(ODD_BREAKS).map(Told::of).collect();
-        if parts.iter().any(Told::is_banner) {
+        let parts: Vec<WrittenLine> = line.split(ODD_BREAKS).map(WrittenLine::of).collect();
+        if parts.iter().any(WrittenLine::is_banner) {
             found = Some(at);
-        } else if parts.iter().any(Told::says_who_wrote) {
+        } else if parts.iter().any(WrittenLine::says_who_wrote) {
             found = Some(said_from(lines, at));
         }
         if found.is_some() {
             break;
         }
-        heads.push(parts.iter().find_map(Told::head));
+        heads.push(parts.iter().find_map(WrittenLine::head));
     }
     let head = (0..heads.len()).find(|at| is_head(&heads, *at));
     head.into_iter().chain(found).min()
@@ -279,7 +279,8 @@ fn is_head(heads: &[Option<HeadLine>], at: usize) -> bool {
 /// A line that says who wrote what follows can be broken in two or three, and begin with an address.
 fn said_from(lines: &[&str], at: usize) -> usize {
     let begins = |above: usize| {
-        let told = at.checked_sub(above).and_then(|at| lines.get(at)).map(|line| Told::of(line));
+        let told =
+            at.checked_sub(above).and_then(|at| lines.get(at)).map(|line| WrittenLine::of(line));
         told.is_some_and(|told| told.says_when() || told.text.contains('@'))
     };
     match (begins(1), begins(2)) {
@@ -290,7 +291,7 @@ fn said_from(lines: &[&str], at: usize) -> usize {
 }
 
 /// A line as programs write it: without what only draws, in small letters.
-struct Told {
+struct WrittenLine {
     text: String,
     /// Without what is drawn around it.
     bare: String,
@@ -298,7 +299,7 @@ struct Told {
     drawn: (usize, usize),
 }
 
-impl Told {
+impl WrittenLine {
     fn of(line: &str) -> Self {
         let mut text = String::new();
         for word in Lead::of(line).rest.split_whitespace() {
