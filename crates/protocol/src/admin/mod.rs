@@ -5,11 +5,13 @@ mod audit;
 pub mod clients;
 mod config;
 mod connectors;
+mod egress;
 mod gates;
 mod people;
 mod personal;
 mod policies;
 mod secrets;
+mod status;
 mod stop;
 
 use schemars::JsonSchema;
@@ -32,6 +34,7 @@ pub use connectors::{
     AddConnector, AddedConnector, ConnectorState, ConnectorView, Credential, ReconcileReport,
     ResetConnector, ResetMode, ResetReport, Skipped,
 };
+pub use egress::{EgressChange, EgressRuleView, EgressUsageView, EgressView};
 pub use gates::{GrantDetail, GrantReach, GrantView};
 pub use people::{
     AccountName, ContextChange, ContextLimits, ContextView, IdentityView, NameList, NewWorkspace,
@@ -45,6 +48,7 @@ pub use policies::{
 pub use secrets::{
     MasterRotated, NewSecret, SecretBinding, SecretForm, SecretRotation, SecretView,
 };
+pub use status::{ErrorLine, Judgement, StatusLine, StatusView};
 pub use stop::{StopAll, StopView};
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -502,65 +506,6 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// What the control plane says of itself.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct StatusView {
-    pub version: String,
-    pub pid: u32,
-    pub url: String,
-    pub unanswered: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub oldest_unanswered_s: Option<i64>,
-    pub queued_tasks: i64,
-    pub live_cells: Vec<WorkspaceId>,
-    pub uptime_s: u64,
-    /// The worst of all lines.
-    pub judgement: Judgement,
-    pub lines: Vec<StatusLine>,
-    /// The newest complaints of the log, newest first.
-    pub errors: Vec<ErrorLine>,
-}
-
-/// How good something is.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Judgement {
-    #[default]
-    Ok,
-    /// It works; somebody should look at it some time.
-    Attention,
-    /// Somebody has to do something now.
-    Act,
-}
-
-/// One thing that the operator should know.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct StatusLine {
-    /// Stable: people and programs may rely on it.
-    pub id: String,
-    pub label: String,
-    pub value: String,
-    pub judgement: Judgement,
-    /// What to do, when it is not ok.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fix: Option<String>,
-}
-
-/// A complaint of the log and how often it came.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct ErrorLine {
-    pub first_at: String,
-    pub last_at: String,
-    pub level: String,
-    pub count: u64,
-    pub message: String,
-    /// What was different about it the last time.
-    pub fields: String,
-    pub fix: String,
-}
-
 /// The cell of a user, as it is now.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CellView {
@@ -569,39 +514,4 @@ pub struct CellView {
     /// Its proportional memory, launcher included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pss_bytes: Option<u64>,
-}
-
-/// Where a user's tasks may go.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct EgressView {
-    pub rules: Vec<EgressRuleView>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct EgressRuleView {
-    pub rule: String,
-    pub added_by: String,
-    pub added_at: String,
-    /// Why it can't be read; one such rule denies all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub broken: Option<String>,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EgressChange {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub allow: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub forbid: Vec<String>,
-}
-
-/// What a user's tasks moved to and from a host in a day.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct EgressUsageView {
-    pub day: String,
-    pub host: String,
-    pub requests: i64,
-    pub bytes_out: i64,
-    pub bytes_in: i64,
 }
