@@ -3,10 +3,12 @@
 (() => {
   const find = (selector, root = document) => root.querySelector(selector);
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  /** Shows what nobody would see: what the server does with the whole answer, for its pieces. */
+  const legible = (words) => String(words).replace(/[\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e0fff}]/gu, "\ufffd");
   const make = (tag, className, text) => {
     const element = document.createElement(tag);
     if (className) element.className = className;
-    if (text !== undefined) element.textContent = text;
+    if (text !== undefined) element.textContent = legible(text);
     return element;
   };
 
@@ -59,8 +61,6 @@
   // Panels and keyboards change its height.
   new ResizeObserver(() => { if (atEnd) toEnd(); }).observe(main);
   const announce = (words) => { announcer.textContent = words; };
-  /** Shows what nobody would see: what the server does with the whole answer, for its pieces. */
-  const legible = (words) => words.replace(/[\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e0fff}]/gu, "\ufffd");
   const byData = (name, value, root = log) => find(`[data-${name}="${CSS.escape(value)}"]`, root);
 
   function fromHtml(html) {
@@ -752,7 +752,7 @@
 
   function working(entry, words) {
     const hint = find(".hint", entry);
-    if (hint) hint.textContent = words;
+    if (hint) hint.textContent = legible(words);
   }
   function tell(frame, words) {
     addEntry(frame.html ? fromHtml(frame.html) : make("p", "entry notice", words));
@@ -765,7 +765,7 @@
   const card = (id) => find(`.task[data-task="${CSS.escape(id)}"]`, log);
   function taskNote(id, words) {
     const note = find(":scope > .note", card(id) ?? make("i"));
-    if (note) note.textContent = words;
+    if (note) note.textContent = legible(words);
   }
 
   function addTask(fresh) {

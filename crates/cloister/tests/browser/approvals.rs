@@ -131,17 +131,25 @@ async fn a_hostile_command_is_shown_inert() {
     let world = World::with(jobs(steps)).await;
     let page = world.login().await;
     say(&page, "job:hostile").await;
-    page.wait_for_text(".ask .exact", "⟨U+202E⟩old").await.unwrap();
+    page.wait_for_text(".ask .effect", "⟨U+202E⟩old").await.unwrap();
     picture(&page, "hostile").await;
-    let shown = page.text(".ask .exact").await.unwrap();
-    for piece in [
-        "<img src=x onerror=window.pwned=1>",
-        "**bold**",
-        "![i](http://evil.example/leak)",
-        "</pre><form>",
-    ] {
-        assert!(shown.contains(piece), "{piece} in {shown}");
+    page.eval("for (const one of document.querySelectorAll('details')) one.open = true; 0")
+        .await
+        .unwrap();
+    for place in [".ask .effect", ".ask .exact"] {
+        let shown = page.text(place).await.unwrap();
+        for piece in [
+            "<img src=x onerror=window.pwned=1>",
+            "⟨U+202E⟩old",
+            "**bold**",
+            "![i](http://evil.example/leak)",
+            "</pre><form>",
+        ] {
+            assert!(shown.contains(piece), "{piece} in {shown}");
+        }
     }
+    let all = page.text("main").await.unwrap();
+    assert!(!all.contains('\u{202e}'), "what it says of itself hides nothing either: {all}");
     assert_eq!(page.count(".ask :is(img, a, strong.bold, form form)").await.unwrap(), 0);
     assert_eq!(page.eval("window.pwned ?? null").await.unwrap(), serde_json::Value::Null);
     let origin = world.stack.url();

@@ -15,6 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use cloister_policy::legible;
 use cloister_protocol::{AgentFrame, ChatId, TaskId, TaskState, Update, WorkspaceId, with_causes};
 use cloister_store::Actor;
 use cloister_store::audit::Entry;
@@ -305,7 +306,7 @@ impl Tasks {
             task: task.id,
             title: task.title.clone(),
             state: task.state,
-            note: note.chars().take(500).collect(),
+            note: legible(note).chars().take(500).collect(),
             parent: task.parent,
             told: false,
         };

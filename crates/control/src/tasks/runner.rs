@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloister_policy::legible;
 use cloister_protocol::link::{CHAT_PATH, CallStatus, Downlink, Finish, Start, Step, Uplink};
 use cloister_protocol::{AgentFrame, Level, TaskState, Todo, ToolCall, ToolResult, Update};
 use cloister_store::tasks::{Ending, Task};
@@ -307,7 +308,7 @@ impl Attempt<'_> {
                     None
                 }
                 Uplink::Update(Update::Progress { text, doing, attempt, .. }) => {
-                    let text = text.chars().take(500).collect();
+                    let text = legible(&text).chars().take(500).collect();
                     self.say(AgentFrame::Update(Update::Progress {
                         task: Some(self.task.id),
                         text,
