@@ -125,6 +125,7 @@ pub(crate) async fn session_of(
     }
     let token = given.or_else(|| session_cookie(state, headers));
     let owner = require_session(&state.control, token, workspace).await?;
+    state.pace.pass(owner.user)?;
     Ok((owner, token.map(token_hash).unwrap_or_default()))
 }
 
@@ -135,7 +136,9 @@ pub(crate) async fn session_for_reading(
     workspace: WorkspaceId,
 ) -> Result<TokenOwner, Failure> {
     let token = bearer(headers).or_else(|| session_cookie(state, headers));
-    require_session(&state.control, token, workspace).await
+    let owner = require_session(&state.control, token, workspace).await?;
+    state.pace.pass(owner.user)?;
+    Ok(owner)
 }
 
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {

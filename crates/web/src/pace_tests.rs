@@ -24,6 +24,14 @@ fn who_sends_forms_without_end_is_told_when_to_go_on_and_nobody_else_is() {
     post(1, now + Duration::from_secs(2)).unwrap();
 }
 
+#[test]
+fn a_program_that_asks_without_end_is_told_to_wait_too() {
+    let pace = Turnstile::default();
+    let refused = (0..1000).find_map(|_| pace.pass(person(1)).err()).unwrap();
+    assert_eq!(refused.into_response().status(), StatusCode::TOO_MANY_REQUESTS);
+    pace.pass(person(2)).unwrap();
+}
+
 #[tokio::test]
 async fn the_pages_of_one_person_are_made_a_few_at_a_time() {
     let pace = Turnstile::default();
