@@ -523,11 +523,11 @@ fn strip(said: &str, key: Option<&ApiKey>) -> ProviderSaid {
 
 /// Whether there are tags in a text.
 fn is_markup(text: &str) -> bool {
-    text.match_indices('<').any(|(at, _)| {
-        let tail = text.get(at + 1..).unwrap_or_default();
-        tail.starts_with(|c: char| c.is_ascii_alphabetic() || c == '!' || c == '/')
-            && tail.contains('>')
-    })
+    let ended = text.rsplit_once('>').map_or("", |(before, _)| before);
+    ended
+        .split('<')
+        .skip(1)
+        .any(|tag| tag.starts_with(|c: char| c.is_ascii_alphabetic() || c == '!' || c == '/'))
 }
 
 /// The innermost reason: `connection refused` rather than `error sending request`.
