@@ -376,7 +376,7 @@ impl Office {
             "/admin/v1/surfaces/telegram/connectors",
             "/admin/v1/surfaces/discord/connectors",
         ] {
-            parts.push((path, self.ground.get(path).await?));
+            parts.push((path, without_use(self.ground.get(path).await?)));
         }
         parts.push(("/admin/v1/roles", self.roles_at_adas().await?));
         let clients = self.ground.get("/admin/v1/clients").await?;
@@ -402,6 +402,14 @@ async fn enrol(ground: &Ground, remotes: &Remotes, user: &str) -> Result<Client,
         .enrol(&invited.invitation.expose().parse().map_err(failed)?, "laptop", user, false)
         .await?;
     Ok(Client::remote(remotes.open(user).await?))
+}
+
+/// A list without how much each in it was used: that grows while others work.
+fn without_use(mut list: Value) -> Value {
+    for item in list.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        item.retain(|field, _| !matches!(field.as_str(), "prompt_tokens" | "cached_tokens"));
+    }
+    list
 }
 
 /// How things stand, by what was asked for them.
