@@ -109,11 +109,21 @@ async fn tasks_survive_the_death_of_everything() {
 async fn a_stop_and_a_start_keep_everything() {
     let mut world = World::with("", jobs(vec![("quick", vec![bash("echo fine > made")])])).await;
     world.json(&["chats", "new", "Second"]).await;
+    let asked_before = world.model.requests().len();
     let mut client = world.owner().await;
     client.say("remember the word aubergine").await;
     client.say("job:quick").await;
     report(&mut client).await;
-    let before = (world.transcript("C1").await.len(), world.json(&["budget", "show"]).await);
+    // What an answer took is booked a moment after it is told.
+    let asked = (world.model.requests().len() - asked_before) as u64;
+    let budget = eventually("every call is booked", || async {
+        let budget = world.json(&["budget", "show"]).await;
+        let calls = budget["usage"].as_array().unwrap().iter();
+        let booked: u64 = calls.map(|row| row["calls"].as_u64().unwrap()).sum();
+        (booked == asked).then_some(budget)
+    })
+    .await;
+    let before = (world.transcript("C1").await.len(), budget);
 
     world.stack.restart().await.unwrap();
     let after = (world.transcript("C1").await.len(), world.json(&["budget", "show"]).await);
