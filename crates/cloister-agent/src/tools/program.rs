@@ -90,6 +90,7 @@ impl Programs {
 }
 
 /// Where programs are looked for.
+#[expect(clippy::disallowed_methods, reason = "no setting of ours: programs look there too")]
 fn path() -> String {
     std::env::var("PATH").unwrap_or_else(|_none| PATH.to_owned())
 }

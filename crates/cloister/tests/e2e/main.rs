@@ -68,6 +68,7 @@ mod plans;
 mod policies;
 #[cfg(test)]
 mod quota;
+#[cfg(test)]
 mod readme;
 #[cfg(test)]
 mod rebuilt;
