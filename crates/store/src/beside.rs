@@ -71,8 +71,21 @@ impl Beside {
                 beside.write().await;
             });
         }
-        let written = is_done.await.unwrap_or_else(|_gone| Err("the database is closed".into()));
-        written.map_err(|why| sqlx::Error::Protocol(why.to_string())).tried(what)
+        written(is_done, what).await
+    }
+
+    /// The same of what others must know before they go on: with what has been gathered by now.
+    pub(crate) async fn note_at_once(
+        &self,
+        deed: Deed,
+        what: &'static str,
+    ) -> Result<(), StoreError> {
+        let (done, is_done) = oneshot::channel();
+        self.gather(deed, done);
+        // Also if whoever waits is gone: should it be the first, nobody else writes it.
+        let beside = self.clone();
+        self.writer.spawn(async move { beside.write().await });
+        written(is_done, what).await
     }
 
     /// Whether it is the first of what is gathered.
@@ -102,6 +115,14 @@ impl Beside {
             drop(waiting.send(written.clone()));
         }
     }
+}
+
+async fn written(
+    is_done: oneshot::Receiver<Result<(), Arc<str>>>,
+    what: &'static str,
+) -> Result<(), StoreError> {
+    let written = is_done.await.unwrap_or_else(|_gone| Err("the database is closed".into()));
+    written.map_err(|why| sqlx::Error::Protocol(why.to_string())).tried(what)
 }
 
 fn why(error: sqlx::Error) -> Arc<str> {

@@ -307,9 +307,13 @@ impl Tasks {
         reservation: Reservation,
         settlement: Settlement,
     ) -> Result<(), StoreError> {
-        // Nobody waits for it, and until then the whole amount is held.
+        let what = "settle a call";
         let deed = Deed::Settled(settled(reservation.id, settlement));
-        self.store.beside.note(deed, "settle a call").await
+        if settlement.cost > reservation.amount {
+            return self.store.beside.note_at_once(deed, what).await;
+        }
+        // Nobody waits for it, and until then the whole amount is held.
+        self.store.beside.note(deed, what).await
     }
 
     /// Gives a reservation back: its call never reached a provider.

@@ -341,12 +341,24 @@ impl Call<'_> {
             // What an answer took that made progress is not the next attempt's to make up for.
             self.until = self.until.max(Instant::now() + given);
         }
-        if matches!(ended, AttemptEnded::Answered) {
+        let answered = matches!(ended, AttemptEnded::Answered);
+        let within = lease.held_enough(attempt.reached, &attempt.progress);
+        if answered && within {
             self.sink.end();
         }
-        let rest = read_out(attempt.rest.take());
+        let rest = attempt.rest.take();
         let settled = lease.settle(self.books, attempt.reached, &attempt.progress);
-        let (settled, ()) = tokio::join!(settled, rest);
+        let settled = if within {
+            tokio::join!(settled, read_out(rest)).0
+        } else {
+            // What nobody had held is booked before whoever asked can ask again.
+            let settled = settled.await;
+            if answered {
+                self.sink.end();
+            }
+            read_out(rest).await;
+            settled
+        };
         self.note_seen(model, attempt.slowest, &ended).await;
         let status = match &ended {
             AttemptEnded::Answered => ANSWERED,

@@ -117,13 +117,7 @@ impl Lease {
         reached: Reached,
         progress: &Progress,
     ) -> Settlement {
-        let usage = match reached {
-            Reached::Nobody => None,
-            Reached::Sent => {
-                Some(Usage { prompt_tokens: self.prompt_estimate, completion_tokens: 0 })
-            }
-            Reached::Answering => Some(self.usage_of(progress)),
-        };
+        let usage = self.used(reached, progress);
         let settlement = Settlement {
             usage: usage.unwrap_or_default(),
             cost: usage.map_or(0, |usage| self.cost_of(usage)),
@@ -139,6 +133,22 @@ impl Lease {
             tracing::error!(error = with_causes(&error), "a model call could not be settled");
         }
         settlement
+    }
+
+    /// Whether the attempt cost no more than was held for it: a provider may count more than we thought possible.
+    pub(crate) fn held_enough(&self, reached: Reached, progress: &Progress) -> bool {
+        let cost = self.used(reached, progress).map_or(0, |usage| self.cost_of(usage));
+        cost <= self.reservation.amount()
+    }
+
+    fn used(&self, reached: Reached, progress: &Progress) -> Option<Usage> {
+        match reached {
+            Reached::Nobody => None,
+            Reached::Sent => {
+                Some(Usage { prompt_tokens: self.prompt_estimate, completion_tokens: 0 })
+            }
+            Reached::Answering => Some(self.usage_of(progress)),
+        }
     }
 
     /// What the provider reports, if its answer is whole; else at least what can be seen.

@@ -17,6 +17,28 @@ async fn the_cost_is_what_the_provider_reports() {
     assert_eq!(state.reserved, 0);
 }
 
+/// A provider may count more than was held: whoever asks again then finds it booked.
+#[tokio::test]
+async fn calls_that_cost_more_than_was_held_pass_the_limit_by_one_at_most() {
+    let server = ModelServer::start().await.unwrap();
+    server.when(Matcher::any(), Reply::text("ok").usage(4_000, 10));
+    let dear = 4_000 * PROMPT_PRICE + 10 * COMPLETION_PRICE;
+    let limit = 5 * dear / 2;
+    let world = World::with(quick(), limit).await;
+    world.use_models(&[&server]).await;
+    let door = world.open();
+    let mut answered = 0;
+    for number in 0..8 {
+        let mut request = ask(&format!("call {number}"));
+        request["max_tokens"] = json!(10);
+        let answer = door.client.chat(&request).await;
+        answered += i64::from(answer.status == 200);
+        answer.body().await;
+    }
+    assert_eq!(answered, 3, "{:?}", world.settled().await);
+    assert_eq!(world.budget().await.spent, 3 * dear);
+}
+
 #[tokio::test]
 async fn fifty_calls_at_once_never_pass_the_limit() {
     let server = ModelServer::start().await.unwrap();
