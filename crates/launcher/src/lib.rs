@@ -11,6 +11,7 @@ mod confine;
 mod error;
 mod init;
 mod layers;
+mod overlay;
 mod proc;
 mod root;
 mod scheduling;

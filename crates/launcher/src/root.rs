@@ -17,11 +17,11 @@ use rustix::thread::{Gid, Uid};
 
 use super::error::{InLayer, LayerError};
 use super::layers::Layers;
-use super::{INSIDE_ID, proc, sys};
-use crate::wire::{DOOR_PATH, LaunchSpec, Layer};
+use super::{INSIDE_ID, overlay, proc, sys};
+use crate::wire::{DOOR_PATH, LaunchSpec, Layer, MountSpec, OverlaySpec};
 
 /// Where the new root is attached before it becomes the root. Any directory that every host has.
-const STAGING: &str = "/usr";
+pub(super) const STAGING: &str = "/usr";
 const ROOT_BYTES: u64 = 1024 * 1024;
 const ROOT_FILES: u64 = 512;
 const SHARED_MEMORY_BYTES: u64 = 64 * 1024 * 1024;
@@ -66,8 +66,21 @@ pub(super) struct Pieces(Vec<Piece>);
 
 /// A piece of the host that will appear in the new root.
 enum Piece {
-    Tree { at: PathBuf, tree: OwnedFd, is_dir: bool },
-    Link { at: PathBuf, to: PathBuf },
+    Tree {
+        at: PathBuf,
+        tree: OwnedFd,
+        is_dir: bool,
+    },
+    /// Folders over one another, the uppermost first; what is written goes to the top.
+    Overlay {
+        at: PathBuf,
+        lowers: Vec<OwnedFd>,
+        top: OwnedFd,
+    },
+    Link {
+        at: PathBuf,
+        to: PathBuf,
+    },
 }
 
 /// Builds the root out of its pieces and moves into it.
@@ -95,9 +108,8 @@ pub(super) fn build(
     }
     let (writable, read_only): (Vec<_>, Vec<_>) =
         spec.mounts.iter().partition(|mount| mount.writable);
-    let targets = |mounts: Vec<&crate::wire::MountSpec>| {
-        mounts.into_iter().map(|mount| mount.target.clone()).collect()
-    };
+    let targets =
+        |mounts: Vec<&MountSpec>| mounts.into_iter().map(|mount| mount.target.clone()).collect();
     Ok(Built { read_only: targets(read_only), writable: targets(writable) })
 }
 
@@ -118,7 +130,10 @@ pub(super) fn collect(spec: &LaunchSpec, layers: Layers) -> Result<Pieces, Layer
         pieces.push(device(path)?);
     }
     for mount in &spec.mounts {
-        pieces.push(piece(&mount.source, &mount.target, mount.writable, layers)?);
+        pieces.push(match &mount.overlay {
+            Some(overlay) => overlaid(mount, overlay)?,
+            None => piece(&mount.source, &mount.target, mount.writable, layers)?,
+        });
     }
     pieces.push(piece(&spec.agent, Path::new("/run/cloister/agent"), false, layers)?);
     pieces.push(piece(&spec.door, Path::new(DOOR_PATH), true, layers)?);
@@ -164,13 +179,24 @@ fn piece(
     let found = rustix::fs::fstat(&tree)
         .layer(Layer::Mounts, || format!("look at {}", source.display()))?;
     let is_dir = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+    Ok(Piece::Tree { at: place(target)?, tree, is_dir })
+}
+
+fn overlaid(mount: &MountSpec, overlay: &OverlaySpec) -> Result<Piece, LayerError> {
+    let lowers = overlay.over.iter().chain([&mount.source]).map(|lower| clone_tree(lower));
+    let lowers = lowers.collect::<Result<_, _>>()?;
+    Ok(Piece::Overlay { at: place(&mount.target)?, lowers, top: clone_tree(&overlay.top)? })
+}
+
+/// Where a mount goes in the new root.
+fn place(target: &Path) -> Result<PathBuf, LayerError> {
     let at = target.strip_prefix("/").unwrap_or(target).to_owned();
     let plain = at.components().all(|part| matches!(part, Component::Normal(_)));
     if !plain || at.as_os_str().is_empty() {
         let reason = format!("the mount target {} is not a plain absolute path", target.display());
         return Err(LayerError::new(Layer::Spec, reason));
     }
-    Ok(Piece::Tree { at, tree, is_dir })
+    Ok(at)
 }
 
 /// A private copy of the mount at a path that holds no symlink.
@@ -244,6 +270,10 @@ fn populate(root: &OwnedFd, spec: &LaunchSpec, pieces: Vec<Piece>) -> Result<(),
             Piece::Tree { at, tree, is_dir } => {
                 make_place(root, &at, is_dir)?;
                 attach(root, &at, &tree)?;
+            }
+            Piece::Overlay { at, lowers, top } => {
+                make_place(root, &at, true)?;
+                attach(root, &at, &overlay::lay(root, &lowers, &top)?)?;
             }
         }
     }

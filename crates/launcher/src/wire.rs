@@ -28,6 +28,18 @@ pub struct MountSpec {
     pub source: PathBuf,
     pub target: PathBuf,
     pub writable: bool,
+    /// What is written goes into folders over the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlay: Option<OverlaySpec>,
+}
+
+/// Folders over the source of a mount.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct OverlaySpec {
+    /// Those that are only read, the uppermost first.
+    pub over: Vec<PathBuf>,
+    /// Holds `upper`, which is written to, and `work`, which is the kernel's.
+    pub top: PathBuf,
 }
 
 /// The limits that processes carry themselves.

@@ -70,10 +70,21 @@ pub struct Mount {
     pub access: Access,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
     ReadOnly,
     ReadWrite,
+    /// What is written goes elsewhere: the source stays as it is.
+    Layered(TaskLayer),
+}
+
+/// Folders over the source of a mount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskLayer {
+    /// Those that are only read, the uppermost first.
+    pub over: Vec<PathBuf>,
+    /// Holds `upper`, which is written to, and `work`, which is the kernel's.
+    pub top: PathBuf,
 }
 
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ mod witness;
 
 pub use cell::{
     Access, CellBackend, Check, CheckStatus, Exit, Inhabitant, LaunchError, Limits, Mount, Owner,
-    Role, Sandbox, SandboxSpec,
+    Role, Sandbox, SandboxSpec, TaskLayer,
 };
 pub use door::{
     Attached, CameIn, Clearance, ContentPart, ContentSource, Doors, Egress, Gated, LinkSide, More,

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use cloister_control::ports::{
     Access, CellBackend, Check, Inhabitant, LaunchError, Limits, Owner, Sandbox, SandboxSpec,
+    TaskLayer,
 };
 use cloister_protocol::{WorkspaceId, with_causes};
 use futures_util::future::BoxFuture;
@@ -26,7 +27,9 @@ use tokio_util::task::TaskTracker;
 
 use self::cgroup::{Group, Limiter};
 use self::handle::{Handle, Running};
-use cloister_launcher::wire::{LaunchSpec, Layer, LimitSpec, MAX_LINE_BYTES, MountSpec, Report};
+use cloister_launcher::wire::{
+    LaunchSpec, Layer, LimitSpec, MAX_LINE_BYTES, MountSpec, OverlaySpec, Report,
+};
 
 /// How long a launcher may take until the agent runs.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(30);
@@ -179,7 +182,13 @@ impl Inner {
         let mount = |mount: &cloister_control::ports::Mount| MountSpec {
             source: mount.source.clone(),
             target: mount.target.clone(),
-            writable: mount.access == Access::ReadWrite,
+            writable: mount.access != Access::ReadOnly,
+            overlay: match &mount.access {
+                Access::ReadOnly | Access::ReadWrite => None,
+                Access::Layered(TaskLayer { over, top }) => {
+                    Some(OverlaySpec { over: over.clone(), top: top.clone() })
+                }
+            },
         };
         let (program, role) = match &spec.inhabitant {
             Inhabitant::Agent(role) => (&self.options.agent, role.as_str()),
