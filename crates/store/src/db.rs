@@ -32,6 +32,7 @@ use crate::egress::EgressRules;
 use crate::error::{StoreError, Tried};
 use crate::holds::Holds;
 use crate::inbox::Inbox;
+use crate::layers::Layers;
 use crate::memory::{AskedOften, Changes};
 use crate::migrations;
 use crate::models::Models;
@@ -335,6 +336,10 @@ impl Store {
 
     pub fn outbox(&self) -> &Outbox {
         Outbox::ref_cast(self)
+    }
+
+    pub fn layers(&self) -> &Layers {
+        Layers::ref_cast(self)
     }
 
     pub fn tasks(&self) -> &Tasks {

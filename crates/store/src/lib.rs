@@ -37,6 +37,7 @@ mod homes;
 pub mod identities;
 pub mod inbox;
 pub mod languages;
+pub mod layers;
 pub mod ledger;
 pub mod listing;
 pub mod lobbies;

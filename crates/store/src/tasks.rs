@@ -462,8 +462,9 @@ impl Tasks {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
         let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
-            "UPDATE tasks SET state = ?, result = ?, not_shown = ?, ended_at = ?, reported = ? \
-             WHERE id = ? AND state IN ('queued', 'running', 'waiting') RETURNING {COLUMNS}"
+            "UPDATE tasks SET state = ?1, result = ?2, not_shown = ?3, ended_at = ?4, reported = ?5 \
+             WHERE id = ?6 AND state IN ('queued', 'running', 'waiting') AND (?1 = 'done' OR NOT EXISTS \
+               (SELECT 1 FROM layers WHERE task_id = tasks.id AND state = 'landing')) RETURNING {COLUMNS}"
         )))
         .bind(ending.state.as_str())
         .bind(&ending.result)
