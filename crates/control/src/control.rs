@@ -27,6 +27,7 @@ use crate::gates::Provenance;
 use crate::hub::Hub;
 use crate::inbox::Inbox;
 use crate::inbox::Shown;
+use crate::layers::Landings;
 use crate::layout::Layout;
 use crate::limits::Limiter;
 use crate::metrics::Metrics;
@@ -122,6 +123,7 @@ pub(crate) struct Inner {
     pub(crate) surfaces: SurfaceState,
     pub(crate) cells: CellState,
     pub(crate) tasks: RunningTasks,
+    pub(crate) landings: Landings,
 }
 
 impl Control {
@@ -152,6 +154,7 @@ impl Control {
             stop,
             cells: CellState::default(),
             tasks: RunningTasks::default(),
+            landings: Landings::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -163,6 +166,7 @@ impl Control {
         self.layout().clear_run().map_err(Fault::io(failed))?;
         self.gates().apply_allowed_proposals().await?;
         self.stops().load_stop().await?;
+        self.tasks().layers().take_up().await?;
         let requeued = self.store().tasks().requeue_running().await?;
         let settled = self.store().tasks().settle_leftovers().await?;
         let waiting = self.store().inbox().chats_with_unanswered().await?;

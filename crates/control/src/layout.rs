@@ -71,7 +71,14 @@ impl Layout {
 
     /// Makes the directories that only the control plane uses.
     pub fn create(&self) -> io::Result<()> {
-        let own = [self.workspaces(), self.objects(), self.keys(), self.run(), self.policies()];
+        let own = [
+            self.workspaces(),
+            self.layers(),
+            self.objects(),
+            self.keys(),
+            self.run(),
+            self.policies(),
+        ];
         for dir in [self.root.clone()].into_iter().chain(own) {
             private_dir(&dir)?;
         }
@@ -88,6 +95,12 @@ impl Layout {
 
     pub fn workspaces(&self) -> PathBuf {
         self.root.join("workspaces")
+    }
+
+    /// What tasks do to the files of their chats, until it lands. Beside the workspaces, on the same file system: landing
+    /// moves, and copies nothing.
+    pub fn layers(&self) -> PathBuf {
+        self.root.join("layers")
     }
 
     pub fn objects(&self) -> PathBuf {

@@ -22,6 +22,7 @@ pub mod files;
 mod gates;
 mod hub;
 mod inbox;
+mod layers;
 pub mod layout;
 mod limits;
 mod metrics;

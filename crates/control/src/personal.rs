@@ -119,8 +119,13 @@ impl PersonalData {
     async fn remove_workspace(&self, user: &User) -> Result<(), Fault> {
         let deadline = Instant::now() + LET_GO;
         loop {
-            let dir = self.control.layout().workspace(user.workspace);
-            let removed = tokio::task::spawn_blocking(move || remove(|| remove_tree(&dir))).await;
+            let layout = self.control.layout();
+            let all = [
+                layout.workspace(user.workspace),
+                layout.layers().join(user.workspace.to_string()),
+            ];
+            let remove_all = move || all.iter().try_for_each(|dir| remove(|| remove_tree(dir)));
+            let removed = tokio::task::spawn_blocking(remove_all).await;
             match removed.map_err(Fault::interrupted("a workspace could not be removed"))? {
                 Err(_held) if Instant::now() < deadline => sleep(LOOK_EVERY).await,
                 done => return done,

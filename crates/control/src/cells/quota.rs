@@ -106,9 +106,12 @@ impl Cells {
     pub async fn measure(&self, workspace: WorkspaceId) -> Result<u64, Fault> {
         let failed = "the workspace could not be measured";
         let tree = self.control.layout().tree(workspace).map_err(Fault::io(failed))?;
-        let usage = tokio::task::spawn_blocking(move || tree.usage()).await;
-        let usage = usage.map_err(Fault::interrupted(failed))?.map_err(Fault::io(failed))?;
-        Ok(if usage.hidden { UNCOUNTABLE } else { usage.bytes })
+        let layers = self.control.tasks().layers().clone();
+        let both = move || Ok((tree.usage()?, layers.usage(workspace)?));
+        let both = tokio::task::spawn_blocking(both).await.map_err(Fault::interrupted(failed))?;
+        let (files, layers) = both.map_err(Fault::io(failed))?;
+        let hidden = files.hidden || layers.hidden;
+        Ok(if hidden { UNCOUNTABLE } else { files.bytes.saturating_add(layers.bytes) })
     }
 
     /// Watches the workspaces in which executors run.

@@ -22,8 +22,8 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 pub use inventory::Inventory;
-pub(crate) use name::is_invisible;
 pub use name::safe_name;
+pub(crate) use name::{is_invisible, numbered};
 pub(crate) use removing::remove_tree;
 pub use unnamed::Unnamed;
 pub use usage::Usage;

@@ -28,7 +28,7 @@ pub fn safe_name(wanted: &str) -> String {
 }
 
 /// The name itself for the first, `stem-2.ext` for the second.
-pub(super) fn numbered(name: &str, number: u32) -> String {
+pub(crate) fn numbered(name: &str, number: u32) -> String {
     if number == 1 {
         return name.to_owned();
     }

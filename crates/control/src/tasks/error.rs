@@ -16,6 +16,14 @@ pub enum TaskRefusal {
     NotOpen { id: TaskId },
     #[error("there is no turn {turn} in this chat")]
     NoTurn { turn: TurnId },
+    #[error("nothing of {id} waits to be put into the chat's files")]
+    NothingKept { id: TaskId },
+    #[error(
+        "there is nothing of {id} to take back: it changed no file of the chat, or that was too long ago"
+    )]
+    NothingToUndo { id: TaskId },
+    #[error("no task has changed a file of this chat, or that was too long ago")]
+    NothingLanded,
     #[error("{id} is a sub-task: retry the task above it")]
     RetrySubTask { id: TaskId },
     #[error("{id} is {}: only a task that failed or was cancelled can be retried", .state.as_str())]
@@ -42,7 +50,11 @@ impl Refusal for TaskRefusal {
     fn code(&self) -> ErrorCode {
         match self {
             Self::NoTask { .. } | Self::NotOpen { .. } | Self::NoTurn { .. } => ErrorCode::NotFound,
-            Self::RetrySubTask { .. } | Self::RetryLive { .. } => ErrorCode::Conflict,
+            Self::RetrySubTask { .. }
+            | Self::RetryLive { .. }
+            | Self::NothingKept { .. }
+            | Self::NothingToUndo { .. }
+            | Self::NothingLanded => ErrorCode::Conflict,
             Self::OwnTaskOnly => ErrorCode::Forbidden,
             Self::TooDeep | Self::TooManySubTasks | Self::ProposalRefused { .. } => {
                 ErrorCode::Refused

@@ -20,6 +20,7 @@ use cloister_protocol::{AgentFrame, ChatId, TaskId, TaskState, Update, Workspace
 use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use cloister_store::tasks::{Ending, NewTask, Task};
+use ref_cast::RefCast as _;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +28,7 @@ use crate::cells::Poke;
 use crate::control::part;
 use crate::crew::Rounds;
 use crate::error::Fault;
+use crate::layers::Layers;
 use crate::ports::Sandbox;
 
 pub use error::{TaskError, TaskRefusal};
@@ -66,6 +68,11 @@ part! {
 }
 
 impl Tasks {
+    /// What tasks do to the files of their chats, until it lands.
+    pub fn layers(&self) -> &Layers {
+        Layers::ref_cast(&self.control)
+    }
+
     /// Something may have become startable.
     pub(crate) fn look(&self) {
         self.control.inner.tasks.signal.notify_one();
@@ -280,6 +287,9 @@ impl Tasks {
             sandbox.kill().await;
         }
         let Some(ended) = ended else { return Ok(false) };
+        if let Err(error) = self.control.tasks().layers().set_aside(&ended.task).await {
+            tracing::error!(task = %id, error = error.chain(), "what a task did could not be set aside");
+        }
         self.control.gates().forget_chat(ended.task.workspace, ended.task.chat);
         self.control.metrics().task_ended(ended.task.state.as_str());
         let ms = ended.task.ended_at.map(|at| at.saturating_sub(ended.task.created_at));

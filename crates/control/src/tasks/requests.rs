@@ -123,9 +123,9 @@ async fn sub_task(
     if control.store().tasks().wait_for_children(task.id).await? {
         return Ok(Answered::Later);
     }
-    // It ended between the two looks.
-    let child = control.store().tasks().task(child.id).await?;
-    Ok(Answered::Now(Reply::Tasks { tasks: vec![child.report()] }))
+    // It ended between the two looks: its files are seen by who is launched after that, and asks again.
+    control.store().tasks().requeue(task.id).await?;
+    Ok(Answered::Later)
 }
 
 async fn propose_plan(

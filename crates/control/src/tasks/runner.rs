@@ -138,6 +138,8 @@ async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Fault>
             }
             let state = if finish.ok { TaskState::Done } else { TaskState::Failed };
             let ending = Ending { state, result: finish.result, not_shown, known_to_person: false };
+            let ending =
+                if finish.ok { control.tasks().layers().land(task, ending).await? } else { ending };
             control.tasks().end_task(task.id, ending).await?;
         }
         Over::Refused(reason) => {
@@ -206,7 +208,11 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
     let Doorway { socket, connections, door } = control.cells().open_door(&name, who, egress)?;
     let layout = control.layout();
     // Whatever the agent believes: without an approved plan there is nothing it could change.
-    let access = if plan_pending { Access::ReadOnly } else { Access::ReadWrite };
+    let access = if plan_pending {
+        Access::ReadOnly
+    } else {
+        Access::Layered(control.tasks().layers().open(task).await?)
+    };
     let files = layout.chat_files(task.workspace, task.chat);
     let incoming = Path::new(CHAT_PATH).join("incoming");
     let spec = SandboxSpec {

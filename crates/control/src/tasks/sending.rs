@@ -10,7 +10,7 @@ use crate::cells::Admitted;
 use crate::chat_file::ChatFile;
 use crate::control::Control;
 use crate::error::Fault;
-use crate::files::safe_name;
+use crate::files::{RelPath, safe_name};
 use crate::inbox::mime_of;
 use crate::tasks::{TaskError, TaskRefusal, Tasks};
 
@@ -87,7 +87,10 @@ impl Tasks {
             .layout()
             .tree(wanted.chat.0)
             .map_err(Fault::io("the workspace could not be opened"))?;
-        let mut source = tree.read(path)?;
+        let mut source = match self.in_layer(wanted, path).await? {
+            Some(file) => file,
+            None => tree.read(path)?,
+        };
         let size = source.metadata().map_err(Fault::io("a file could not be measured"))?.len();
         wanted.room(&self.control, size).await?;
         let id = random_name().map_err(Fault::io("no random name could be made"))?;
@@ -113,6 +116,21 @@ impl Tasks {
             url: Some(url),
         };
         Ok((id, file, print))
+    }
+}
+
+impl Tasks {
+    /// The file as its task has it; none if that is as it is in the chat.
+    async fn in_layer(
+        &self,
+        wanted: &FileToSend,
+        path: &RelPath,
+    ) -> Result<Option<std::fs::File>, TaskError> {
+        let Some(task) = wanted.task else { return Ok(None) };
+        let files = format!("chats/{}/files/", wanted.chat.1);
+        let Some(inside) = path.as_str().strip_prefix(&files) else { return Ok(None) };
+        let task = self.control.store().tasks().task(task).await?;
+        Ok(self.control.tasks().layers().read(&task, &RelPath::parse(inside)?).await?)
     }
 }
 

@@ -6,6 +6,7 @@ pub mod clients;
 mod config;
 mod connectors;
 mod egress;
+mod files;
 mod gates;
 mod people;
 mod personal;
@@ -35,6 +36,7 @@ pub use connectors::{
     ResetConnector, ResetMode, ResetReport, Skipped,
 };
 pub use egress::{EgressChange, EgressRuleView, EgressUsageView, EgressView};
+pub use files::{FileChangeView, TaskFiles, UndoTask, UndoView};
 pub use gates::{GrantDetail, GrantReach, GrantView};
 pub use people::{
     AccountName, ContextChange, ContextLimits, ContextView, IdentityView, NameList, NewWorkspace,

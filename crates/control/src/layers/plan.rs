@@ -1,0 +1,404 @@
+//! What the landing of a layer does, step by step, decided before the first of them.
+//!
+//! Promises: nothing that somebody else changed since the layer was begun is overwritten or removed: what the task made
+//! of it lands beside it, and both are told; what can't land is told, and the rest lands.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use cloister_protocol::TaskId;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use super::moving::{MoveStep, Root};
+use super::scan::{Found, FoundFile, LeftOut, MAX_ENTRIES, Scan, ScanError};
+use crate::files::numbered;
+
+/// Files up to this size are compared: one that says the same is no change.
+const MOST_COMPARED: u64 = 1 << 20;
+/// How many names are tried for what lands beside something.
+const MAX_NAMES: u32 = 1000;
+
+/// What happened to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ChangeKind {
+    Added,
+    Changed,
+    Removed,
+}
+
+impl ChangeKind {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Changed => "changed",
+            Self::Removed => "removed",
+        }
+    }
+}
+
+/// A file that a task added, changed or removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FileChange {
+    pub path: String,
+    pub kind: ChangeKind,
+    /// After the change; before it where it was removed.
+    pub size: u64,
+    /// Where it landed, because somebody else changed what is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
+}
+
+/// What a landing does.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) steps: Vec<MoveStep>,
+    pub(super) changes: Vec<FileChange>,
+    pub(super) left_out: Vec<LeftOut>,
+    /// Files that the task removed and somebody else changed meanwhile: they stay.
+    pub(super) stayed: Vec<String>,
+}
+
+/// What a plan is made of.
+pub(super) struct Planning<'a> {
+    pub(super) task: TaskId,
+    pub(super) scan: Scan,
+    pub(super) layers: &'a [PathBuf],
+    pub(super) files: &'a Path,
+    /// Whoever changed a file since then is somebody else.
+    pub(super) begun_ns: i64,
+}
+
+pub(super) fn plan(planning: Planning<'_>) -> Result<Plan, ScanError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let files = rustix::fs::open(planning.files, flags, Mode::empty())?;
+    let mut planner = Planner {
+        task: planning.task,
+        files,
+        layers: planning.layers,
+        begun_ns: planning.begun_ns,
+        plan: Plan { left_out: planning.scan.left_out, ..Plan::default() },
+        moved: BTreeMap::new(),
+        taken: BTreeSet::new(),
+    };
+    for (path, found) in &planning.scan.entries {
+        planner.decide(path, found, &planning.scan.entries)?;
+    }
+    Ok(planner.plan)
+}
+
+struct Planner<'a> {
+    task: TaskId,
+    files: OwnedFd,
+    layers: &'a [PathBuf],
+    begun_ns: i64,
+    plan: Plan,
+    /// Folders that land under another name.
+    moved: BTreeMap<String, String>,
+    /// Names that the plan gives away.
+    taken: BTreeSet<String>,
+}
+
+type Entries = BTreeMap<String, Found>;
+
+impl Planner<'_> {
+    fn decide(&mut self, path: &str, found: &Found, entries: &Entries) -> Result<(), ScanError> {
+        let at = self.landing_path(path);
+        let there = self.there(&at)?;
+        match found {
+            Found::Folder { opaque, mode } => {
+                self.folder(path, &at, there, (*opaque, *mode), entries)
+            }
+            Found::Removed => self.removed(&at, there),
+            Found::File(file) => self.file(path, &at, there, file),
+            Found::Link { layer, to } => {
+                let same = there.as_ref().is_some_and(|stat| {
+                    is(stat, FileType::Symlink)
+                        && rustix::fs::readlinkat(&self.files, at.as_str(), Vec::new())
+                            .is_ok_and(|leads| leads.to_bytes() == to.as_bytes())
+                });
+                if same {
+                    return Ok(());
+                }
+                let size = u64::try_from(to.len()).unwrap_or_default();
+                self.put(path, &at, there, (*layer, size, false))
+            }
+        }
+    }
+
+    /// Where a path lands: under another name, if a folder above it does.
+    fn landing_path(&self, path: &str) -> String {
+        let above = path.match_indices('/').rev().filter_map(|(at, _)| path.get(..at));
+        for folder in above {
+            if let Some(other) = self.moved.get(folder) {
+                return format!("{other}{}", path.get(folder.len()..).unwrap_or_default());
+            }
+        }
+        path.to_owned()
+    }
+
+    fn there(&self, path: &str) -> Result<Option<Stat>, ScanError> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+        match rustix::fs::openat2(&self.files, path, flags, Mode::empty(), resolve) {
+            Ok(fd) => Ok(Some(rustix::fs::fstat(fd)?)),
+            // A link above it gives way to a folder.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn parent_of<'p>(&self, path: &'p str) -> Result<(OwnedFd, &'p str), Errno> {
+        let (within, name) = path.rsplit_once('/').unwrap_or((".", path));
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+        Ok((rustix::fs::openat2(&self.files, within, flags, Mode::empty(), resolve)?, name))
+    }
+
+    fn changed_since(&self, stat: &Stat) -> bool {
+        nanoseconds(stat) >= self.begun_ns
+    }
+
+    fn folder(
+        &mut self,
+        path: &str,
+        at: &str,
+        there: Option<Stat>,
+        (opaque, mode): (bool, u32),
+        entries: &Entries,
+    ) -> Result<(), ScanError> {
+        match there {
+            Some(stat) if is(&stat, FileType::Directory) => {
+                if opaque {
+                    self.empty(at, Some((path, entries)))?;
+                }
+                return Ok(());
+            }
+            Some(stat) if self.changed_since(&stat) => {
+                let beside = self.free_name(at)?;
+                self.moved.insert(path.to_owned(), beside.clone());
+                self.plan.steps.push(MoveStep::Folder { path: beside, mode });
+                return Ok(());
+            }
+            Some(_) => self.take_away(at),
+            None => {}
+        }
+        self.plan.steps.push(MoveStep::Folder { path: at.to_owned(), mode });
+        Ok(())
+    }
+
+    fn removed(&mut self, at: &str, there: Option<Stat>) -> Result<(), ScanError> {
+        match there {
+            None => {}
+            Some(stat) if is(&stat, FileType::Directory) => {
+                self.empty(at, None)?;
+                self.plan.steps.push(MoveStep::NoFolder { path: at.to_owned() });
+            }
+            Some(stat) if self.changed_since(&stat) => self.plan.stayed.push(at.to_owned()),
+            Some(stat) => {
+                self.take_away(at);
+                self.note(at, ChangeKind::Removed, size_of(&stat), None);
+            }
+        }
+        Ok(())
+    }
+
+    fn file(
+        &mut self,
+        path: &str,
+        at: &str,
+        there: Option<Stat>,
+        file: &FoundFile,
+    ) -> Result<(), ScanError> {
+        if let Some(stat) = &there
+            && is(stat, FileType::RegularFile)
+            && size_of(stat) == file.size
+            && file.size <= MOST_COMPARED
+            && self.says_the_same((path, file.layer), (at, stat))?
+        {
+            return Ok(());
+        }
+        self.put(path, at, there, (file.layer, file.size, file.shared))
+    }
+
+    fn put(
+        &mut self,
+        path: &str,
+        at: &str,
+        there: Option<Stat>,
+        (layer, size, shared): (usize, u64, bool),
+    ) -> Result<(), ScanError> {
+        let from = (Root::Layer(layer), path.to_owned());
+        let step = |to: String| {
+            let (from, to) = (from.clone(), (Root::Files, to));
+            if shared { MoveStep::Copy { from, to } } else { MoveStep::Move { from, to } }
+        };
+        let is_folder = there.as_ref().is_some_and(|stat| is(stat, FileType::Directory));
+        let meanwhile = match &there {
+            Some(_) if is_folder => self.holds_new(at)?,
+            Some(stat) => self.changed_since(stat),
+            None => self.taken.contains(at),
+        };
+        if meanwhile {
+            let beside = self.free_name(at)?;
+            self.plan.steps.push(step(beside.clone()));
+            self.note(at, ChangeKind::Added, size, Some(beside));
+            return Ok(());
+        }
+        let kind = match &there {
+            None => ChangeKind::Added,
+            Some(_) if is_folder => {
+                self.empty(at, None)?;
+                self.plan.steps.push(MoveStep::NoFolder { path: at.to_owned() });
+                ChangeKind::Added
+            }
+            Some(_) => {
+                self.take_away(at);
+                ChangeKind::Changed
+            }
+        };
+        self.plan.steps.push(step(at.to_owned()));
+        self.note(at, kind, size, None);
+        Ok(())
+    }
+
+    /// Removes what is in a folder of the chat's, but for what the layer has there and what others changed.
+    fn empty(&mut self, at: &str, keep: Option<(&str, &Entries)>) -> Result<(), ScanError> {
+        let mut folders = Vec::new();
+        for (path, stat) in self.below(at)? {
+            let stays = keep.is_some_and(|(folder, entries)| {
+                let below = path.strip_prefix(at).unwrap_or_default();
+                entries.contains_key(&format!("{folder}{below}"))
+            });
+            if stays {
+                continue;
+            }
+            if is(&stat, FileType::Directory) {
+                folders.push(path);
+            } else if self.changed_since(&stat) {
+                self.plan.stayed.push(path);
+            } else {
+                self.take_away(&path);
+                self.note(&path, ChangeKind::Removed, size_of(&stat), None);
+            }
+        }
+        // The innermost first.
+        let steps = folders.into_iter().rev().map(|path| MoveStep::NoFolder { path });
+        self.plan.steps.extend(steps);
+        Ok(())
+    }
+
+    fn holds_new(&self, at: &str) -> Result<bool, ScanError> {
+        let mut files = self.below(at)?.into_iter();
+        Ok(files.any(|(_, stat)| !is(&stat, FileType::Directory) && self.changed_since(&stat)))
+    }
+
+    /// All that is below a folder of the chat's, folders before what is in them.
+    fn below(&self, at: &str) -> Result<Vec<(String, Stat)>, ScanError> {
+        let mut found = Vec::new();
+        let mut open = vec![at.to_owned()];
+        while let Some(folder) = open.pop() {
+            let (parent, name) = self.parent_of(&folder)?;
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let mut dir = Dir::new(rustix::fs::openat(parent, name, flags, Mode::empty())?)?;
+            while let Some(entry) = dir.read() {
+                let entry = entry?;
+                let name = entry.file_name();
+                if [c".", c".."].contains(&name) {
+                    continue;
+                }
+                let stat = rustix::fs::statat(dir.fd()?, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                let Ok(name) = name.to_str() else { continue };
+                let path = format!("{folder}/{name}");
+                if is(&stat, FileType::Directory) {
+                    open.push(path.clone());
+                }
+                found.push((path, stat));
+                if found.len() > MAX_ENTRIES {
+                    return Err(ScanError::TooMuch);
+                }
+            }
+        }
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(found)
+    }
+
+    fn take_away(&mut self, at: &str) {
+        let (from, to) = ((Root::Files, at.to_owned()), (Root::Before, at.to_owned()));
+        self.plan.steps.push(MoveStep::Move { from, to });
+    }
+
+    fn note(&mut self, path: &str, kind: ChangeKind, size: u64, beside: Option<String>) {
+        self.plan.changes.push(FileChange { path: path.to_owned(), kind, size, beside });
+    }
+
+    /// A name beside the one that is taken: `notes-T5.md`.
+    fn free_name(&mut self, at: &str) -> Result<String, ScanError> {
+        let (within, name) = match at.rsplit_once('/') {
+            Some((within, name)) => (format!("{within}/"), name),
+            None => (String::new(), at),
+        };
+        let (stem, ending) = match name.rsplit_once('.') {
+            Some((stem, ending)) if !stem.is_empty() => (stem, format!(".{ending}")),
+            Some(_) | None => (name, String::new()),
+        };
+        let stem: String = stem.chars().take(60).collect();
+        let wanted = format!("{stem}-{}{ending}", self.task);
+        for number in 1..=MAX_NAMES {
+            let free = format!("{within}{}", numbered(&wanted, number));
+            if self.there(&free)?.is_none() && self.taken.insert(free.clone()) {
+                return Ok(free);
+            }
+        }
+        Err(io::Error::from(io::ErrorKind::AlreadyExists).into())
+    }
+
+    fn says_the_same(
+        &self,
+        (path, layer): (&str, usize),
+        (at, there): (&str, &Stat),
+    ) -> Result<bool, ScanError> {
+        let Some(upper) = self.layers.get(layer) else { return Ok(false) };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let upper = rustix::fs::open(upper, flags, Mode::empty())?;
+        let [Some(ours), Some(theirs)] = [read(&upper, path)?, read(&self.files, at)?] else {
+            return Ok(false);
+        };
+        Ok(ours.1 & 0o777 == there.st_mode & 0o777 && ours.0 == theirs.0)
+    }
+}
+
+/// What is in a small file, and its mode; none if it can't be read.
+fn read(root: &OwnedFd, path: &str) -> Result<Option<(Vec<u8>, u32)>, ScanError> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+    let Ok(fd) = rustix::fs::openat2(root.as_fd(), path, flags, Mode::empty(), resolve) else {
+        return Ok(None);
+    };
+    let mode = rustix::fs::fstat(&fd)?.st_mode;
+    let mut bytes = Vec::new();
+    let mut file = io::Read::take(std::fs::File::from(fd), MOST_COMPARED + 1);
+    io::Read::read_to_end(&mut file, &mut bytes)?;
+    Ok(Some((bytes, mode)))
+}
+
+fn is(stat: &Stat, kind: FileType) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == kind
+}
+
+fn size_of(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or_default()
+}
+
+/// When what is known of a file was last changed: nobody but the kernel sets that.
+pub(super) fn nanoseconds(stat: &Stat) -> i64 {
+    stat.st_ctime
+        .saturating_mul(1_000_000_000)
+        .saturating_add(i64::try_from(stat.st_ctime_nsec).unwrap_or_default())
+}
