@@ -395,6 +395,24 @@ pub(crate) enum Task {
         #[arg(value_parser = task_id)]
         task: TaskId,
     },
+    /// Show which files a task added, changed and removed, and how
+    Diff {
+        #[arg(value_parser = task_id)]
+        task: TaskId,
+    },
+    /// Put what a task did into the chat's files though it failed or was cancelled
+    Keep {
+        #[arg(value_parser = task_id)]
+        task: TaskId,
+    },
+    /// Take back what a task did to the chat's files, or bring it back
+    Undo {
+        #[arg(value_parser = task_id)]
+        task: TaskId,
+        /// Only say what it would do
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// List what waits for an answer
     Approvals {
         #[command(flatten)]

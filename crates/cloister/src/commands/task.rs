@@ -1,7 +1,8 @@
 //! `cloister task`.
 
 use cloister_protocol::admin::{
-    AnswerApproval, ApprovalView, CancelTasks, Cancelled, TaskDetail, TaskView,
+    AnswerApproval, ApprovalView, CancelTasks, Cancelled, FileChangeView, TaskDetail, TaskFiles,
+    TaskView, UndoTask, UndoView,
 };
 use cloister_protocol::link::Step;
 use cloister_protocol::{Answer, ApprovalId};
@@ -43,6 +44,24 @@ pub(super) async fn run(context: Context, command: Task) -> Result<(), CliError>
             let again: TaskView = context.client().await?.post(&path, &()).await?;
             context.output.result(&again, || format!("{task} is tried again as {}", again.id))
         }
+        Task::Diff { task } => {
+            let path = format!("/admin/v1/tasks/{task}/files");
+            let files: TaskFiles = context.client().await?.get(&path).await?;
+            context.output.result(&files, || differences(&files))
+        }
+        Task::Keep { task } => {
+            let path = format!("/admin/v1/tasks/{task}/keep");
+            let kept: Vec<FileChangeView> = context.client().await?.post(&path, &()).await?;
+            context.output.result(&kept, || {
+                format!("in the chat's files now:\n{}", file_lines(&kept).join("\n"))
+            })
+        }
+        Task::Undo { task, dry_run } => {
+            let path = format!("/admin/v1/tasks/{task}/undo");
+            let undone: UndoView =
+                context.client().await?.post(&path, &UndoTask { dry_run }).await?;
+            context.output.result(&undone, || undo_lines(&undone, dry_run))
+        }
         Task::Approvals { user } => approvals(context, user).await,
         Task::Approve { user, approval, for_task, always } => {
             let given = match (for_task, always) {
@@ -57,6 +76,55 @@ pub(super) async fn run(context: Context, command: Task) -> Result<(), CliError>
             answer(context, user, approval, given).await
         }
     }
+}
+
+fn file_lines(files: &[FileChangeView]) -> Vec<String> {
+    let line = |file: &FileChangeView| {
+        let beside = file.beside.as_ref().map(|beside| format!(" -> {beside}")).unwrap_or_default();
+        let undone = if file.undone { ", taken back" } else { "" };
+        format!("{:8} {}{beside} ({} bytes{undone})", file.change, file.path, file.size)
+    };
+    files.iter().map(line).collect()
+}
+
+fn differences(files: &TaskFiles) -> String {
+    if files.files.is_empty() && files.left_out.is_empty() {
+        return format!("{} has changed no files", files.task);
+    }
+    let mut lines = vec![format!("{}: {}", files.task, standing(&files.state))];
+    lines.extend(file_lines(&files.files));
+    lines.extend(files.left_out.iter().map(|what| format!("left out {what}")));
+    lines.extend(files.stayed.iter().map(|path| format!("stayed   {path} (changed meanwhile)")));
+    for file in &files.files {
+        if let Some(diff) = &file.diff {
+            lines.push(format!("\n--- {0}\n+++ {0}\n{1}", file.path, diff.trim_end()));
+        }
+    }
+    lines.join("\n")
+}
+
+fn standing(state: &str) -> &'static str {
+    match state {
+        "open" | "landing" => "not in the chat's files yet",
+        "kept" => "not put into the chat's files; `cloister task keep` does that",
+        "undone" => "taken back; `cloister task undo` brings it back",
+        _ => "in the chat's files",
+    }
+}
+
+fn undo_lines(undone: &UndoView, dry_run: bool) -> String {
+    let first = match (undone.files.is_empty(), dry_run, undone.again) {
+        (true, _, _) => "nothing could be taken back",
+        (false, true, false) => "this would be taken back:",
+        (false, true, true) => "this would be there again:",
+        (false, false, false) => "taken back:",
+        (false, false, true) => "there again:",
+    };
+    let mut lines = vec![first.to_owned()];
+    lines.extend(file_lines(&undone.files));
+    let stays = undone.collides.iter();
+    lines.extend(stays.map(|path| format!("stays    {path} (changed by somebody since)")));
+    lines.join("\n")
 }
 
 async fn list(context: Context, user: ForUser, open: bool) -> Result<(), CliError> {

@@ -6,6 +6,7 @@ mod agents;
 mod chats;
 mod deciding;
 mod error;
+mod files;
 mod models;
 mod offering;
 mod questions;
@@ -46,6 +47,7 @@ pub(crate) enum Verb {
     Task,
     Cancel,
     Retry,
+    Undo,
     New,
     Branch,
     Chats,
@@ -111,7 +113,9 @@ impl Verb {
             | Self::Context
             | Self::Model
             | Self::Agent => Group::Chats,
-            Self::Status | Self::Tasks | Self::Task | Self::Cancel | Self::Retry => Group::Work,
+            Self::Status | Self::Tasks | Self::Task | Self::Cancel | Self::Retry | Self::Undo => {
+                Group::Work
+            }
             Self::Approve | Self::Deny | Self::Approvals | Self::Grants | Self::Revoke => {
                 Group::Questions
             }
@@ -139,6 +143,7 @@ impl Verb {
             | Self::Forbid => true,
             Self::Start
             | Self::Retry
+            | Self::Undo
             | Self::New
             | Self::Branch
             | Self::Chats
@@ -222,7 +227,12 @@ pub const COMMANDS: &[Command] = &[
     ),
     row("status", "/status", noted!("what is going on"), Verb::Status),
     row("tasks", "/tasks", noted!("the tasks of this workspace"), Verb::Tasks),
-    row("task", "/task TEXT | T1", noted!("start a task at once, or show one in full"), Verb::Task),
+    row(
+        "task",
+        "/task TEXT | T1 | diff T1 | keep T1",
+        noted!("start a task at once, show one, its files, or keep them though it failed"),
+        Verb::Task,
+    ),
     row(
         "cancel",
         "/cancel [T1 | all]",
@@ -230,6 +240,12 @@ pub const COMMANDS: &[Command] = &[
         Verb::Cancel,
     ),
     row("retry", "/retry T1", noted!("try a task again that failed or was cancelled"), Verb::Retry),
+    row(
+        "undo",
+        "/undo [T1]",
+        noted!("take back what a task did to the files of this chat, or bring it back"),
+        Verb::Undo,
+    ),
     row("yes", "/yes", noted!("allow what you are asked in this chat"), Verb::Approve),
     row("no", "/no", noted!("refuse what you are asked in this chat"), Verb::Deny),
     row(

@@ -138,6 +138,7 @@ impl Commands {
             Verb::Task => self.task_command(row, here, rest).await,
             Verb::Cancel => self.cancel(row, here, rest).await,
             Verb::Retry => self.retry(row, here, rest).await,
+            Verb::Undo => self.undo(row, here, rest).await,
             Verb::New => self.control.chats().new_chat_command(row, here, rest).await,
             Verb::Branch => self.control.chats().branch_command(row, here, rest).await,
             Verb::Chats if rest.is_empty() => {
@@ -215,7 +216,7 @@ impl Commands {
             Verb::Status | Verb::Tasks => workspace(WorkspaceCall::ListTasks),
             Verb::Task => chat(ChatCall::SendMessage),
             Verb::Cancel => chat(ChatCall::CancelTask),
-            Verb::Retry => chat(ChatCall::RetryTask),
+            Verb::Retry | Verb::Undo => chat(ChatCall::RetryTask),
             Verb::New | Verb::Branch => workspace(WorkspaceCall::CreateChat),
             // What is to change is decided where it is known what.
             Verb::Chats | Verb::Agent => workspace(WorkspaceCall::ListChats),

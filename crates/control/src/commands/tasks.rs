@@ -19,7 +19,7 @@ use crate::tasks::ReachedTask;
 const SHOWN_CHARS: usize = 3_000;
 
 impl Commands {
-    /// `/task TEXT | T1`
+    /// `/task TEXT | T1 | diff T1 | keep T1`
     pub(super) async fn task_command(
         &self,
         row: &InboxItem,
@@ -28,6 +28,13 @@ impl Commands {
     ) -> Result<String, CommandError> {
         if rest.is_empty() {
             return Err(CommandRefusal::TaskWhat.into());
+        }
+        if let Some((verb, id)) = rest.split_once(' ').filter(|(_, id)| is_task_id(id.trim())) {
+            match verb {
+                "diff" => return self.task_files(row, here, id.trim()).await,
+                "keep" => return self.keep_files(row, here, id.trim()).await,
+                _ => {}
+            }
         }
         if is_task_id(rest) {
             let task = self.task_here(row, here, rest, ChatCall::Read).await?;
@@ -145,7 +152,7 @@ impl Commands {
     }
 
     /// A task of this workspace, and where others read along of this chat, that the writer may do this to.
-    async fn task_here(
+    pub(super) async fn task_here(
         &self,
         row: &InboxItem,
         here: &Here,

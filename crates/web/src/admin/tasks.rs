@@ -7,7 +7,8 @@ use cloister_control::nano_to_usd;
 use cloister_control::rows::{Approval, Task, User};
 use cloister_policy::engine::{ChatCall, Request, WorkspaceCall};
 use cloister_protocol::admin::{
-    AnswerApproval, ApprovalView, CancelTasks, Cancelled, GivenAnswer, TaskDetail, TaskView,
+    AnswerApproval, ApprovalView, CancelTasks, Cancelled, FileChangeView, GivenAnswer, TaskDetail,
+    TaskFiles, TaskView, UndoTask, UndoView,
 };
 use cloister_protocol::{ApprovalId, ErrorCode, TaskId, UserName};
 use schemars::JsonSchema;
@@ -38,6 +39,9 @@ pub(super) fn routes() -> Vec<Route> {
         Route::get("/admin/v1/tasks/{task}", task(ChatCall::ShowTask), show),
         Route::post("/admin/v1/tasks/{task}/cancel", task(ChatCall::CancelTask), cancel_one),
         Route::post("/admin/v1/tasks/{task}/retry", task(ChatCall::RetryTask), retry),
+        Route::get("/admin/v1/tasks/{task}/files", task(ChatCall::DownloadFile), files),
+        Route::post("/admin/v1/tasks/{task}/keep", task(ChatCall::RetryTask), keep),
+        Route::post("/admin/v1/tasks/{task}/undo", task(ChatCall::RetryTask), undo),
     ]
 }
 
@@ -149,6 +153,37 @@ async fn retry(
     let task = admin.control.tasks().retry_task(asker.actor(), old, &key).await?;
     let user = admin.control.accounts().of(task.workspace).await?;
     json(view(&task, user.name))
+}
+
+async fn files(
+    Extract(admin): Extract<Admin>,
+    asker: Asker,
+    Path(id): Path<String>,
+) -> Answer<TaskFiles> {
+    let tasks = admin.control.tasks();
+    let task = tasks.task_for(asker.person(), ChatCall::DownloadFile, id.parse()?).await?;
+    json(tasks.layers().files_of(&task).await?)
+}
+
+async fn keep(
+    Extract(admin): Extract<Admin>,
+    asker: Asker,
+    Path(id): Path<String>,
+) -> Answer<Vec<FileChangeView>> {
+    let tasks = admin.control.tasks();
+    let task = tasks.task_for(asker.person(), ChatCall::RetryTask, id.parse()?).await?;
+    json(tasks.layers().keep(asker.actor(), &task).await?)
+}
+
+async fn undo(
+    Extract(admin): Extract<Admin>,
+    asker: Asker,
+    Path(id): Path<String>,
+    Body(asked): Body<UndoTask>,
+) -> Answer<UndoView> {
+    let tasks = admin.control.tasks();
+    let task = tasks.task_for(asker.person(), ChatCall::RetryTask, id.parse()?).await?;
+    json(tasks.layers().undo(asker.actor(), &task, asked.dry_run).await?)
 }
 
 async fn cancel(
