@@ -348,3 +348,7 @@ async fn join_in(tx: &mut Tx, task: TaskId, above: TaskId, now: i64) -> Result<b
         .tried(what)?;
     Ok(true)
 }
+
+#[cfg(test)]
+#[path = "layers_tests.rs"]
+mod tests;

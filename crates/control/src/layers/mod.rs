@@ -186,3 +186,7 @@ impl Layers {
         Ok(all)
     }
 }
+
+#[cfg(test)]
+#[path = "layers_tests.rs"]
+mod tests;
