@@ -50,6 +50,8 @@ type Judge = Box<dyn FnMut(&str, &str) -> Option<SendError> + Send>;
 pub(super) struct Seen {
     pub(super) messages: Vec<Message>,
     edit_keys: BTreeSet<(ConversationId, String)>,
+    /// How much it was asked for the length of.
+    pub(super) measured: usize,
     /// What was shown without being a message.
     pub(super) drafts: Vec<String>,
     pub(super) calls: usize,
@@ -240,6 +242,7 @@ impl Surface for Fake {
     }
 
     fn measured(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<usize>, SendError>> {
+        self.seen().measured += texts.iter().map(String::len).sum::<usize>();
         let lengths = texts.iter().map(|text| shown_length(text)).collect();
         Box::pin(std::future::ready(Ok(lengths)))
     }
