@@ -49,6 +49,7 @@ const STEPS: &[MigrationStep] = &[
     step!("0046_passed_on"),
     step!("0050_cached_tokens"),
     step!("0052_instead"),
+    step!("0054_second_message"),
 ];
 
 /// All of them.
