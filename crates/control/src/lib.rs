@@ -62,7 +62,7 @@ pub use config::{
 pub use control::{Control, Parts};
 pub use egress::{EgressError, EgressRefusal, EgressRules};
 pub use error::{ControlError, Failed, Fault, Refusal, RefusedAround};
-pub use gates::{GateError, GateRefusal, Gates};
+pub use gates::{GateError, GateRefusal, Gates, reason_in};
 pub use hub::{Half, Said};
 pub use inbox::{Download, Inbox, InboxError, InboxRefusal, IncomingMessage, Receipt, Upload};
 pub use limits::{Permit, TooMuch};

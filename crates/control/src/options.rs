@@ -50,6 +50,22 @@ pub enum SecondMessage {
     Interrupt,
 }
 
+impl SecondMessage {
+    pub(crate) const ALL: [Self; 3] = [Self::Queue, Self::Steer, Self::Interrupt];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Steer => "steer",
+            Self::Interrupt => "interrupt",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.as_str().eq_ignore_ascii_case(text))
+    }
+}
+
 impl Default for CellOptions {
     fn default() -> Self {
         Self {

@@ -30,6 +30,12 @@ part! {
 }
 
 impl PersonalData {
+    /// Records that somebody is about to take along what is a person's. It is read after that.
+    pub async fn note_export(&self, actor: &Actor, user: &User) -> Result<(), Fault> {
+        let platform = self.control.store().platform();
+        Ok(platform.note_export(actor, (user.id, user.workspace)).await?)
+    }
+
     /// Some records of a kind, and where the next begin.
     pub async fn records(
         &self,

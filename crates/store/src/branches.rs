@@ -67,7 +67,8 @@ table! {
 }
 
 impl Branches {
-    /// Takes the number of a chat that is to be made. The same key again answers with the same.
+    /// Takes the number of a chat that is to be made. The same key again answers with the same; refused is what is not
+    /// made yet and would be one too many.
     pub async fn take_number(
         &self,
         workspace: WorkspaceId,
@@ -76,10 +77,17 @@ impl Branches {
         let what = "take a chat number";
         let scope = format!("branch {workspace}");
         let mut tx = self.store.begin().await?;
-        let number = match requests::answered::<u32>(&mut tx, &scope, key).await? {
+        let taken = requests::answered::<u32>(&mut tx, &scope, key).await?;
+        let made = match taken {
+            Some(number) => chats::is_there(&mut tx, (workspace, number)).await?,
+            None => false,
+        };
+        if !made {
+            room_for_another(&mut tx, workspace).await?;
+        }
+        let number = match taken {
             Some(number) => number,
             None => {
-                room_for_another(&mut tx, workspace).await?;
                 let number = chats::next_number(&mut tx, workspace).await?;
                 let now = self.store.clock.now_ms();
                 requests::remember(&mut tx, &scope, key, &number, now).await?;
@@ -115,15 +123,8 @@ impl Branches {
         let first = self.first_copied(new).await?;
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
-        let known: bool = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT 1 FROM chats WHERE workspace_id = ? AND number = ?)",
-        )
-        .bind(workspace.number())
-        .bind(number.number())
-        .fetch_one(&mut *tx)
-        .await
-        .tried(what)?;
-        if !known {
+        if !chats::is_there(&mut tx, (workspace, number.number())).await? {
+            room_for_another(&mut tx, workspace).await?;
             let (context, agent) = place_of(&mut tx, workspace, from).await?;
             let place = chats::NewChat { title: new.title, agent, context: context.as_deref() };
             let named = (workspace, number.number());
@@ -260,13 +261,14 @@ impl Branches {
     }
 }
 
-/// Refuses one branch more than a workspace may have.
+/// Refuses one branch more than a workspace may have, and one chat more.
 async fn room_for_another(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), StoreError> {
+    chats::room_for_another(tx, workspace).await?;
     let there: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM chats WHERE workspace_id = ? AND branched_from IS NOT NULL",
     )
     .bind(workspace.number())
-    .fetch_one(tx)
+    .fetch_one(&mut *tx)
     .await
     .tried("count the branches of a workspace")?;
     if there < MOST_BRANCHES { Ok(()) } else { Err(StoreError::TooMany { what: "branches" }) }

@@ -233,6 +233,7 @@ async fn a_workspace_has_a_bounded_number_of_branches() {
     let (_dir, store, workspace) = world().await;
     let said = talk(&store, workspace, "hello").await;
     let branches = store.branches();
+    branches.take_number(workspace, "taken before").await.unwrap();
     for number in 0..MOST_BRANCHES {
         let number = branches.take_number(workspace, &number.to_string()).await.unwrap();
         branches.branch(&Actor::person("ada"), branch(workspace, number, said)).await.unwrap();
@@ -240,4 +241,7 @@ async fn a_workspace_has_a_bounded_number_of_branches() {
     let refused = branches.take_number(workspace, "one more").await.unwrap_err();
     assert!(matches!(refused, StoreError::TooMany { .. }), "{refused}");
     branches.take_number(workspace, "0").await.unwrap();
+    // A number is no place of its own: who took many could make that many.
+    let refused = branches.take_number(workspace, "taken before").await.unwrap_err();
+    assert!(matches!(refused, StoreError::TooMany { .. }), "{refused}");
 }

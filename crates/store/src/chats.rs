@@ -251,7 +251,10 @@ pub(crate) async fn next_number(tx: &mut Tx, workspace: WorkspaceId) -> Result<u
 }
 
 /// Refuses one chat more than a workspace may have: each list shows all of them.
-async fn room_for_another(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), StoreError> {
+pub(crate) async fn room_for_another(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+) -> Result<(), StoreError> {
     let (all, open): (i64, i64) = sqlx::query_as(
         "SELECT count(*), count(*) - count(archived_at) FROM chats WHERE workspace_id = ?",
     )
@@ -264,6 +267,19 @@ async fn room_for_another(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Sto
         (true, false) => Err(StoreError::TooMany { what: "open chats: archive some first" }),
         (false, _) => Err(StoreError::TooMany { what: "chats in this workspace" }),
     }
+}
+
+/// Whether a number is that of a chat already.
+pub(crate) async fn is_there(
+    tx: &mut Tx,
+    (workspace, number): (WorkspaceId, u32),
+) -> Result<bool, StoreError> {
+    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM chats WHERE workspace_id = ? AND number = ?)")
+        .bind(workspace.number())
+        .bind(number)
+        .fetch_one(&mut *tx)
+        .await
+        .tried("look for a chat")
 }
 
 /// Makes a chat of a number that was taken.

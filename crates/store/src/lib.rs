@@ -62,6 +62,7 @@ pub mod raises;
 mod readers;
 mod requests;
 pub mod roles;
+mod second_message;
 pub mod secrets;
 pub mod showing;
 mod statement;

@@ -50,6 +50,7 @@ const STEPS: &[MigrationStep] = &[
     step!("0050_cached_tokens"),
     step!("0052_instead"),
     step!("0053_layers"),
+    step!("0054_second_message"),
 ];
 
 /// All of them.

@@ -3,17 +3,18 @@
 //! A table belongs to people when its rows name a user, a workspace of theirs, a task or an approval in it, or
 //! an owner of secrets. Whoever adds a table has to do nothing; a test says which ones are the platform's.
 
-use cloister_protocol::UserId;
+use cloister_protocol::{UserId, WorkspaceId};
 use cloister_vault::Owner;
 
 use crate::actor::Actor;
-use crate::audit;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::pulse::Platform;
+use crate::{audit, requests};
 
 /// Records handed out at once.
 const PAGE: u64 = 500;
+const HOUR_MS: i64 = 3_600_000;
 /// The columns by which a row is someone's, and how.
 const BY: &[(&str, &str)] = &[
     ("workspace_id", "workspace_id IN (SELECT id FROM workspaces WHERE user_id = ?1)"),
@@ -124,6 +125,26 @@ impl Platform {
             }
         }
         Ok(tables.into_iter().filter_map(|(name, columns)| Table::of(name, columns)).collect())
+    }
+
+    /// Records that somebody takes along what is a person's: once an hour, whatever they read of it and in which order.
+    pub async fn note_export(
+        &self,
+        actor: &Actor,
+        (user, workspace): (UserId, WorkspaceId),
+    ) -> Result<(), StoreError> {
+        let now = self.store.clock.now_ms();
+        let (scope, id) = (format!("{workspace}/export"), format!("{actor} {}", now / HOUR_MS));
+        if requests::known::<()>(&self.store, &scope, &id).await?.is_some() {
+            return Ok(());
+        }
+        let mut tx = self.store.begin().await?;
+        if requests::answered::<()>(&mut tx, &scope, &id).await?.is_none() {
+            requests::remember(&mut tx, &scope, &id, &(), now).await?;
+            let entry = audit::Entry::new(actor, "user.export", user).of_workspace(workspace);
+            audit::record(&mut tx, now, entry).await?;
+        }
+        tx.commit().await.tried("record that somebody's data is exported")
     }
 
     /// The kinds of records that there can be of a person.

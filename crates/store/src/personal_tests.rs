@@ -210,3 +210,24 @@ fn files_with(dir: &Path, needle: &str) -> Vec<String> {
     }
     found
 }
+
+/// Issue 13: whoever reads all that is a person's has an entry in that person's chain; a long export has one an hour.
+#[tokio::test]
+async fn who_takes_along_the_data_of_a_person_is_on_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, users) = store_with(dir.path(), &["ada"]).await;
+    let ada = (users[0].id, users[0].workspace);
+    for _ in 0..3 {
+        store.platform().note_export(&Actor::person("eve"), ada).await.unwrap();
+    }
+    store.platform().note_export(&Actor::Operator, ada).await.unwrap();
+    let entries = store.audit().audit_tail(50).await.unwrap();
+    let exports = entries.iter().filter(|row| row.action == "user.export");
+    let mut by: Vec<_> = exports.map(|row| (row.actor.clone(), row.subject.clone())).collect();
+    by.sort();
+    by.dedup();
+    let of = |actor: &str| (actor.to_owned(), users[0].id.to_string());
+    assert_eq!(by, [of("eve"), of("operator")]);
+    let count = entries.iter().filter(|row| row.action == "user.export").count();
+    assert!((2..=3).contains(&count), "{count}: an hour may end meanwhile");
+}

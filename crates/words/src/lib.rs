@@ -9,12 +9,14 @@
 mod catalogue;
 mod fill;
 mod po;
+mod resaid;
 mod script;
 
 pub use catalogue::{AREAS, Area};
 pub use cloister_protocol::Language;
 pub use fill::{count_of, names_all, number, sentence, text_of};
 pub use po::{Entry, Flaw, read, write};
+pub use resaid::resaid;
 pub use script::said_by_script;
 
 /// A sentence in somebody's language: `say!(to, "There is no chat {id}.", id = chat.id)`; `id` alone means `id = id`.

@@ -45,6 +45,9 @@ pub(crate) enum Connector {
         surface: String,
         /// Which account
         account: String,
+        /// Do not ask first
+        #[arg(long)]
+        yes: bool,
     },
 }
 

@@ -44,6 +44,9 @@ pub(crate) enum Discord {
     Rm {
         /// Which bot: its number, or its name
         account: String,
+        /// Do not ask first
+        #[arg(long)]
+        yes: bool,
     },
 }
 

@@ -30,7 +30,9 @@ fn a_bot_is_added_with_a_file_and_never_with_a_token() {
 fn what_else_there_is() {
     assert!(matches!(parse("list").unwrap(), Discord::List));
     assert!(matches!(parse("status 12").unwrap(), Discord::Status { account: Some(_) }));
-    assert!(matches!(parse("rm 12").unwrap(), Discord::Rm { account } if account == "12"));
+    assert!(
+        matches!(parse("rm 12").unwrap(), Discord::Rm { account, yes: false } if account == "12")
+    );
     let help = parse("--help").unwrap_err();
     for step in
         ["developers/applications", "Message Content Intent", "`pair`", "cloister pair CODE"]

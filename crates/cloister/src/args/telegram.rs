@@ -44,6 +44,9 @@ pub(crate) enum Telegram {
     Rm {
         /// Which bot, such as @ourbot
         account: String,
+        /// Do not ask first
+        #[arg(long)]
+        yes: bool,
     },
 }
 

@@ -38,7 +38,7 @@ fn what_else_there_is() {
     assert!(matches!(parse("list").unwrap(), Telegram::List));
     assert!(matches!(parse("status").unwrap(), Telegram::Status { account: None }));
     assert!(
-        matches!(parse("rm @ourbot").unwrap(), Telegram::Rm { account } if account == "@ourbot")
+        matches!(parse("rm @ourbot").unwrap(), Telegram::Rm { account, yes: false } if account == "@ourbot")
     );
     assert!(parse("rm").is_err());
     let help = parse("--help").unwrap_err();

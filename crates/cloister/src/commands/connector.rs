@@ -16,8 +16,8 @@ pub(super) async fn run(context: Context, command: Connector) -> Result<ExitCode
         Connector::Status { surface, account } => {
             return connectors::status(&context, Surface::own(&surface), account.as_deref()).await;
         }
-        Connector::Rm { surface, account } => {
-            connectors::remove(&context, Surface::own(&surface), &account).await?;
+        Connector::Rm { surface, account, yes } => {
+            connectors::remove(&context, Surface::own(&surface), (&account, yes)).await?;
         }
     }
     Ok(ExitCode::SUCCESS)

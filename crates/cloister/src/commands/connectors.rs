@@ -12,6 +12,7 @@ use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{ConnectorState, ConnectorView, Key};
 
 use super::{Context, questions};
+use crate::client::Client;
 use crate::output::CliError;
 
 /// The longest password, token or key that makes sense.
@@ -151,18 +152,61 @@ pub(super) async fn status(
     Ok(if act { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// Forgets an account with its secret, once whoever is here has typed which, or said `--yes`.
 pub(super) async fn remove(
+    context: &Context,
+    surface: Surface,
+    (typed, yes): (&str, bool),
+) -> Result<(), CliError> {
+    meant(&context.running().await?, surface, typed).await?;
+    if !yes {
+        let what = format!(
+            "This disconnects {typed} and destroys what it logs in with: to connect it again that has to be given \
+             again. What it has not read until then it may never read. Chats and files stay here, and what was said \
+             stays on {}.",
+            surface.title
+        );
+        typed_again(typed, "the removal", &what, "say it with --yes")?;
+    }
+    forget(context, surface, typed).await
+}
+
+pub(super) async fn forget(
     context: &Context,
     surface: Surface,
     typed: &str,
 ) -> Result<(), CliError> {
     let client = context.running().await?;
-    let known: Vec<ConnectorView> = client.get(&surface.connectors()).await?;
-    let account = known.into_iter().find(|view| is_meant(view, typed)).map(|view| view.account);
-    let account = account.ok_or_else(|| not_connected(surface, typed))?;
+    let account = meant(&client, surface, typed).await?;
     let left: Vec<ConnectorView> =
         client.call(Method::DELETE, &surface.path(&account), None::<&()>).await?;
     context.output.result(&left, || report::removed(surface, &account))
+}
+
+/// The account that was typed.
+async fn meant(client: &Client, surface: Surface, typed: &str) -> Result<String, CliError> {
+    let known: Vec<ConnectorView> = client.get(&surface.connectors()).await?;
+    let account = known.into_iter().find(|view| is_meant(view, typed)).map(|view| view.account);
+    account.ok_or_else(|| not_connected(surface, typed))
+}
+
+/// Goes on once the account was typed once more; where nobody can, it is refused with what to say instead.
+pub(super) fn typed_again(
+    account: &str,
+    deed: &str,
+    what: &str,
+    fix: &str,
+) -> Result<(), CliError> {
+    if !std::io::stdin().is_terminal() {
+        let message = format!("nobody is here to confirm {deed} of {account}");
+        return Err(CliError::new(ErrorCode::Refused, message).fix(fix));
+    }
+    if questions::ask(&format!("{what}\nType the account to go on: "))? == account {
+        Ok(())
+    } else {
+        let message = "that is not the account: nothing was changed";
+        Err(CliError::new(ErrorCode::Cancelled, message))
+    }
 }
 
 fn not_connected(surface: Surface, typed: &str) -> CliError {

@@ -30,7 +30,9 @@ pub(super) async fn run(context: Context, command: Discord) -> Result<ExitCode, 
         Discord::Status { account } => {
             return connectors::status(&context, DISCORD, account.as_deref()).await;
         }
-        Discord::Rm { account } => connectors::remove(&context, DISCORD, &account).await?,
+        Discord::Rm { account, yes } => {
+            connectors::remove(&context, DISCORD, (&account, yes)).await?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

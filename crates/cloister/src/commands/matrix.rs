@@ -2,7 +2,6 @@
 
 mod report;
 
-use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,8 +12,8 @@ use cloister_protocol::admin::{
     ResetReport,
 };
 
+use super::Context;
 use super::connectors::{self, MATRIX, secret};
-use super::{Context, questions};
 use crate::args::matrix::{Add, Matrix, Mode, Reset};
 use crate::output::CliError;
 
@@ -107,7 +106,7 @@ async fn remove(context: &Context, account: &str, stay: bool, yes: bool) -> Resu
             "This logs {account} out and destroys its keys: what was said in encrypted rooms is not read by it again \
              without its recovery key. {rooms}. Chats and files stay here."
         );
-        typed_again(account, "the removal", &what, "say it with --yes")?;
+        connectors::typed_again(account, "the removal", &what, "say it with --yes")?;
     }
     if !stay {
         let path = format!("{}/reset", MATRIX.path(account));
@@ -123,7 +122,7 @@ async fn remove(context: &Context, account: &str, stay: bool, yes: bool) -> Resu
         }
         context.output.note(&format!("{} rooms were left.", done.left.len()));
     }
-    connectors::remove(context, MATRIX, account).await
+    connectors::forget(context, MATRIX, account).await
 }
 
 fn confirm(account: &str, mode: ResetMode) -> Result<(), CliError> {
@@ -138,23 +137,15 @@ fn confirm(account: &str, mode: ResetMode) -> Result<(), CliError> {
              leave them. Chats and files stay here; who starts a direct chat with the bot gets new rooms."
         ),
     };
-    typed_again(account, "the reset", &what, "say it with --yes; --dry-run says what would be done")
+    connectors::typed_again(
+        account,
+        "the reset",
+        &what,
+        "say it with --yes; --dry-run says what would be done",
+    )
 }
 
 /// Has who is there type the account once more.
-fn typed_again(account: &str, deed: &str, what: &str, fix: &str) -> Result<(), CliError> {
-    if !std::io::stdin().is_terminal() {
-        let message = format!("nobody is here to confirm {deed} of {account}");
-        return Err(CliError::new(ErrorCode::Refused, message).fix(fix));
-    }
-    if questions::ask(&format!("{what}\nType the account to go on: "))? == account {
-        Ok(())
-    } else {
-        let message = "that is not the account: nothing was changed";
-        Err(CliError::new(ErrorCode::Cancelled, message))
-    }
-}
-
 #[cfg(test)]
 #[path = "matrix_tests.rs"]
 mod tests;

@@ -20,7 +20,9 @@ pub(super) async fn run(context: Context, command: Telegram) -> Result<ExitCode,
         Telegram::Status { account } => {
             return connectors::status(&context, TELEGRAM, account.as_deref()).await;
         }
-        Telegram::Rm { account } => connectors::remove(&context, TELEGRAM, &account).await?,
+        Telegram::Rm { account, yes } => {
+            connectors::remove(&context, TELEGRAM, (&account, yes)).await?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

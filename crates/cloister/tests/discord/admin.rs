@@ -69,7 +69,10 @@ async fn a_bot_is_added_listed_looked_at_and_removed() {
     let (ann, dm) = world.met("ann").await;
     ann.ask(dm, "hello", "echo: hello").await;
 
-    world.stack.cli_ok(&["discord", "rm", &account]).await.unwrap();
+    let refused = world.stack.cli(&["discord", "rm", &account]).await.unwrap();
+    assert!(!refused.ok() && refused.stderr.contains("--yes"), "nobody confirmed it: {refused:?}");
+    assert_eq!(world.bot_view().await["state"], "connected");
+    world.stack.cli_ok(&["discord", "rm", &account, "--yes"]).await.unwrap();
     assert_eq!(list(&world).await, json!([]));
     eventually("it is disconnected", || async {
         (!world.discord.sessions().iter().any(|session| session.connected)).then_some(())

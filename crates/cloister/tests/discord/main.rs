@@ -5,8 +5,10 @@
 mod admin;
 #[cfg(test)]
 mod buttons;
+
 #[cfg(test)]
 mod channels;
+mod coming_back;
 #[cfg(test)]
 mod conversation;
 #[cfg(test)]

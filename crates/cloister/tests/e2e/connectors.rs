@@ -260,7 +260,7 @@ async fn a_connector_does_not_say_who_it_was() {
     let config = format!("[connectors.liar]\nprogram = {liar:?}\n");
     let stack = Stack::builder().config(&config).start().await.unwrap();
     stack.cli_ok(&["connector", "add", "liar", "--account", "x"]).await.unwrap();
-    stack.cli_ok(&["connector", "rm", "liar", "x"]).await.unwrap();
+    stack.cli_ok(&["connector", "rm", "liar", "x", "--yes"]).await.unwrap();
     let audit = stack.cli_ok(&["audit", "tail"]).await.unwrap();
     for action in ["connector.add", "connector.rm", "secret.set", "secret.remove"] {
         let line = audit.lines().find(|line| line.contains(action));

@@ -273,6 +273,46 @@ async fn a_second_message_takes_over_the_answer_that_is_being_written() {
     assert_eq!(asked.messages().len(), 4, "{:?}", asked.messages());
 }
 
+/// Issue 15: each person chooses what a message of theirs does to the answer they wait for; the installation's way is for
+/// who chose none.
+#[tokio::test]
+async fn a_person_chooses_what_a_second_message_does() {
+    let world = World::with("[cells]\nsecond_message = \"steer\"\n", ModelServer::builder()).await;
+    let mut client = world.owner().await;
+    let shown = client.say("/settings").await.text;
+    assert!(shown.contains("it stops where it is, and both are answered together"), "{shown}");
+    let refused = client.say("/settings second maybe").await.text;
+    assert!(refused.contains("queue, steer, interrupt or default"), "{refused}");
+    client.say("/settings second queue").await;
+    let shown = client.say("/settings").await.text;
+    assert!(shown.contains("the answer is finished first"), "{shown}");
+    let (reply, steps) = Reply::text("All rivers of Europe").chunks(5).stepped();
+    world.model.enqueue(reply);
+    steps.allow(2);
+    client.submit(id("m1"), "list rivers").await;
+    frame(&mut client, "a chunk", |frame| matches!(frame, AgentFrame::TextChunk(_)).then_some(()))
+        .await;
+    client.submit(id("m2"), "only of France").await;
+    frame(&mut client, "it is taken", |frame| match frame {
+        AgentFrame::Accepted { id: taken, .. } if *taken == id("m2") => Some(()),
+        _ => None,
+    })
+    .await;
+    steps.allow(10);
+    let ended = |wanted: &'static str| {
+        move |frame: &AgentFrame| match frame {
+            AgentFrame::End(end) if end.message == Some(id(wanted)) => Some(end.clone()),
+            _ => None,
+        }
+    };
+    let first = frame(&mut client, "the first end", ended("m1")).await;
+    assert_eq!((first.text.as_str(), first.error), ("All rivers of Europe", None));
+    let second = frame(&mut client, "the second end", ended("m2")).await;
+    assert_eq!(second.text, "echo: only of France");
+    let back = client.say("/settings second default").await.text;
+    assert!(back.contains("both are answered together"), "{back}");
+}
+
 /// A1: a person is answered while the end of a task is being told, and is told of it with that answer.
 #[tokio::test]
 async fn a_message_does_not_wait_until_a_report_is_told() {

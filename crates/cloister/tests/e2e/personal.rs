@@ -31,6 +31,7 @@ async fn a_person_takes_along_all_that_is_theirs() {
     assert!(read("records/secrets.jsonl").contains("example.org"));
     assert_eq!(files_with(&dir, "the-value-itself"), Vec::<std::path::PathBuf>::new());
     assert!(files_with(&dir, "sealed").is_empty());
+    assert!(read("audit.jsonl").contains("user.export"), "who takes it along is on record");
     let audit = dir.join("audit.jsonl");
     let proven = run(cloister(data).args(["audit", "verify", "--export"]).arg(&audit)).await;
     assert!(proven.status.success(), "{}", String::from_utf8_lossy(&proven.stdout));

@@ -65,7 +65,10 @@ async fn a_bot_is_added_listed_looked_at_and_removed() {
     let (code, again) = add(&world, &world.bot.token, &[]).await;
     assert_eq!(code, Some(0), "{again}");
     assert_eq!(world.json(&["telegram", "list"]).await.as_array().map(Vec::len), Some(1));
-    world.stack.cli_ok(&["telegram", "rm", &name]).await.unwrap();
+    let refused = world.stack.cli(&["telegram", "rm", &name]).await.unwrap();
+    assert!(!refused.ok() && refused.stderr.contains("--yes"), "nobody confirmed it: {refused:?}");
+    assert_eq!(world.bot_view().await["state"], "connected");
+    world.stack.cli_ok(&["telegram", "rm", &name, "--yes"]).await.unwrap();
     assert_eq!(world.json(&["telegram", "list"]).await, json!([]));
     eventually("nobody polls any more", || async {
         (!world.telegram.is_polled(&world.bot)).then_some(())

@@ -5,6 +5,7 @@
 mod admin;
 #[cfg(test)]
 mod buttons;
+mod coming_back;
 #[cfg(test)]
 mod conversation;
 #[cfg(test)]

@@ -100,7 +100,11 @@ async fn a_webhook_that_telegram_refuses_is_told() {
 async fn from_a_webhook_to_polls() {
     let world = World::builder().webhook().start().await;
     let (ann, chat) = world.met("ann").await;
-    world.stack.cli_ok(&["telegram", "rm", &format!("@{}", world.bot.username)]).await.unwrap();
+    world
+        .stack
+        .cli_ok(&["telegram", "rm", &format!("@{}", world.bot.username), "--yes"])
+        .await
+        .unwrap();
     world.add_bot(&world.bot, &[]).await;
     ann.ask(&chat, "hello", "echo: hello").await;
     assert!(world.telegram.webhook(&world.bot).is_none());

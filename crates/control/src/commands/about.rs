@@ -10,6 +10,7 @@ use super::run::{Here, line};
 use super::{COMMANDS, Command, Group, nearest, spell_commands, stored};
 use crate::commands::{CommandError, CommandRefusal, Commands};
 use crate::error::Fault;
+use crate::options::SecondMessage;
 
 /// `/help [COMMAND]`
 pub(super) fn help(rest: &str, here: &Here) -> Result<String, CommandRefusal> {
@@ -82,16 +83,20 @@ impl Commands {
         Ok(text)
     }
 
-    /// `/settings`
+    /// `/settings [second HOW]`
     pub(super) async fn settings(
         &self,
         row: &InboxItem,
         here: &Here,
+        rest: &str,
     ) -> Result<String, CommandError> {
         refuse_if_shared(
             here,
             noted!("others read along here, and your settings are for you alone"),
         )?;
+        if !rest.is_empty() {
+            return self.choose_second_message(row, here, rest).await;
+        }
         let (to, p) = (here.to, here.sign());
         let none = || say!(to, "none");
         let user = self.control.store().users().user_by_id(here.by).await?;
@@ -102,6 +107,18 @@ impl Commands {
         line(
             &mut text,
             &say!(to, "Language: {language} ({p}language).", language = to.own_name(), p = p),
+        );
+        let second = self.control.store().users().second_message(user.name.as_str()).await?;
+        let second = second.as_deref().and_then(SecondMessage::parse);
+        let second = second.unwrap_or(self.control.inner.parts.cells.second_message);
+        line(
+            &mut text,
+            &say!(
+                to,
+                "Writing while I still answer you: {what} ({p}settings second queue, steer, interrupt or default).",
+                what = what_it_does(to, second),
+                p = p
+            ),
         );
         let budget = self.control.tasks().budget_line(&user, to).await?;
         line(&mut text, &say!(to, "Budget: {budget} ({p}budget).", budget = budget, p = p));
@@ -142,6 +159,31 @@ impl Commands {
             &say!(to, "This chat: {p}context, {p}rename, {p}clear. All chats: {p}chats.", p = p),
         );
         Ok(text)
+    }
+
+    /// `/settings second queue`
+    async fn choose_second_message(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        rest: &str,
+    ) -> Result<String, CommandError> {
+        let mut words = rest.split_whitespace();
+        let (Some("second"), Some(how), None) = (words.next(), words.next(), words.next()) else {
+            return Err(CommandRefusal::SettingWhat.into());
+        };
+        let chosen = SecondMessage::parse(how);
+        if chosen.is_none() && !how.eq_ignore_ascii_case("default") {
+            return Err(CommandRefusal::SettingWhat.into());
+        }
+        let (users, by) = (self.control.store().users(), super::run::who(row));
+        users.choose_second_message(&by, here.by, chosen.map(SecondMessage::as_str)).await?;
+        let now = chosen.unwrap_or(self.control.inner.parts.cells.second_message);
+        Ok(say!(
+            here.to,
+            "From now on, if you write while I still answer you: {what}.",
+            what = what_it_does(here.to, now)
+        ))
     }
 
     async fn linked_accounts(&self, user: UserId, to: Language) -> Result<String, Fault> {
@@ -225,6 +267,17 @@ impl Commands {
             code = code
         ))
     }
+}
+
+fn what_it_does(to: Language, second: SecondMessage) -> &'static str {
+    text_of(
+        to,
+        match second {
+            SecondMessage::Queue => noted!("the answer is finished first"),
+            SecondMessage::Steer => noted!("it stops where it is, and both are answered together"),
+            SecondMessage::Interrupt => noted!("it is stopped, and the new message is answered"),
+        },
+    )
 }
 
 /// What is a person's own is not said where others read along.

@@ -1,7 +1,7 @@
 //! Commands about chats, and the changes of chats that every surface has to show.
 
 use cloister_policy::engine::{ChatCall, Request, WorkspaceCall};
-use cloister_protocol::{ChatId, TurnId, WorkspaceId};
+use cloister_protocol::{ChatId, Language, TurnId, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::chats::{Chat, NewChat};
 use cloister_store::connectors::ConnectorId;
@@ -9,7 +9,7 @@ use cloister_store::conversations::ConversationKind;
 use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::listing::{Finds, ListedChat};
 use cloister_store::tasks::Task;
-use cloister_words::noted;
+use cloister_words::{noted, say};
 use ref_cast::RefCast;
 
 mod branching;
@@ -285,7 +285,12 @@ impl Chats {
                 format!("is archived: {sign}archive {} undo opens it again.", chat.id)
             }
             Some(room) => match (&room.external_id, &room.broken) {
-                (Some(_), None) => THERE.to_owned(),
+                (Some(_), None) => {
+                    if self.shows_chats(here).await? == Shows::Topics {
+                        self.point_to(row, chat, here.to).await?;
+                    }
+                    THERE.to_owned()
+                }
                 (None, None) => "has no conversation yet: it is being opened.".to_owned(),
                 (_, Some(why)) => format!(
                     "has a conversation of its own that can't be used now ({why}). If you left it you are invited \
@@ -302,6 +307,14 @@ impl Chats {
                 "has no conversation yet: it is being opened.".to_owned()
             }
         })
+    }
+
+    /// Says in a topic that this is its chat. Nobody tells us of a topic that was deleted: this finds it out, and
+    /// another one is made.
+    async fn point_to(&self, row: &InboxItem, chat: &Chat, to: Language) -> Result<(), Fault> {
+        let text = say!(to, "This is {chat}, which you asked for.", chat = named(chat));
+        let key = format!("here-{}", row.id);
+        self.control.notices().tell_once(row.workspace, chat.id, &key, text).await
     }
 
     async fn shown_on(

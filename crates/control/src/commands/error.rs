@@ -34,6 +34,7 @@ pub enum CommandRefusal {
     ModelWhat,
     AgentWhat,
     NoLanguage { error: ParseLanguageError },
+    SettingWhat,
 }
 
 impl Refusal for CommandRefusal {
@@ -60,6 +61,7 @@ impl Refusal for CommandRefusal {
             | Self::TaskWhat
             | Self::ModelWhat
             | Self::AgentWhat
+            | Self::SettingWhat
             | Self::NoLanguage { .. } => ErrorCode::BadRequest,
         }
     }
@@ -111,6 +113,9 @@ impl Refusal for CommandRefusal {
             Self::NoModel { .. } => say!(to, "there is no such model to choose here"),
             Self::ModelWhat => say!(to, "say one model, and nothing behind it but `always`"),
             Self::AgentWhat => say!(to, "say one name, without spaces"),
+            Self::SettingWhat => {
+                say!(to, "say how a second message is taken: queue, steer, interrupt or default")
+            }
             Self::NoLanguage { error } => say!(
                 to,
                 "{said} is not a language that is spoken here",
@@ -153,6 +158,7 @@ impl Refusal for CommandRefusal {
             Self::AgentWhat => say!(to, "such as /agent new Nora, who looks after my garden"),
             Self::TaskWhat => say!(to, "such as /task sort the photos, or /task T1"),
             Self::NoLanguage { .. } => say!(to, "such as /language de; there are en, de and ru"),
+            Self::SettingWhat => say!(to, "such as /settings second queue"),
             Self::NoRoomToBranch => say!(to, "delete files that are no longer needed"),
             Self::NothingToBranch
             | Self::NoTitle { .. }

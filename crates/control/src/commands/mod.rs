@@ -172,7 +172,12 @@ const fn row(name: &'static str, usage: &'static str, help: &'static str, verb: 
 pub const COMMANDS: &[Command] = &[
     row("start", "/start", noted!("who I am and how to begin"), Verb::Start),
     row("help", "/help [COMMAND]", noted!("what you can say"), Verb::Help),
-    row("settings", "/settings", noted!("how you are set up, and what changes it"), Verb::Settings),
+    row(
+        "settings",
+        "/settings [second HOW]",
+        noted!("how you are set up, and what changes it"),
+        Verb::Settings,
+    ),
     row("config", "/config", noted!("the same as /settings"), Verb::Settings),
     row(
         "language",

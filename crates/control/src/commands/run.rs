@@ -127,7 +127,7 @@ impl Commands {
         match verb {
             Verb::Start => Ok(self.control.surfaces().welcome(here.by, &here.surface).await?),
             Verb::Help => Ok(super::about::help(rest, here)?),
-            Verb::Settings => self.settings(row, here).await,
+            Verb::Settings => self.settings(row, here, rest).await,
             Verb::Language => self.language(row, here, rest).await,
             Verb::Pair => self.pair(here).await,
             Verb::Context => Ok(self.context(row, here).await?),

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use cloister_protocol::link::Cause;
-use cloister_protocol::{AgentFrame, Answer, End, SendFile, TextChunk, TurnId, Update, Usage};
+use cloister_protocol::{
+    AgentFrame, Answer, End, Language, SendFile, TextChunk, TurnId, Update, Usage,
+};
 use cloister_store::Actor;
 use cloister_store::audit::Fingerprint;
 use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
@@ -291,6 +293,32 @@ async fn a_question_shows_how_it_was_settled() {
     world.told(&place).await;
     let message = fake.message(place.id, 2);
     assert_eq!((message.text.as_str(), message.edits), ("settled: send it? deny ada", 0));
+    courier.stopped().await;
+}
+
+/// Issue 15: why something is asked is said in the language of whom it is put to, also once it is settled; what is
+/// kept and bound to the answer stays as it was.
+#[tokio::test]
+async fn a_question_says_why_in_the_language_of_who_reads_it() {
+    let world = World::new().await;
+    let (place, fake) = (world.place("!a").await, world.fake());
+    world.answered(&place, "hi").await;
+    let ada = &world.ada;
+    let languages = world.control.people().languages();
+    let herself = Actor::person("ada");
+    languages.choose_language(&herself, ada.id, Some(Language::De)).await.unwrap();
+    let question = world.asked(ada.workspace, C1, ada.id, "middle").await;
+    let kept = world.store().approvals().approval(question).await.unwrap();
+    assert_eq!(kept.reason, "it sends something out");
+    let courier = world.carry(&fake, brisk());
+    world.told(&place).await;
+    assert_eq!(fake.message(place.id, 1).reason, "es schickt etwas hinaus");
+    let digest = Some(kept.digest.as_str());
+    let gates = world.control.gates();
+    let answered = gates.answer_approval(ada.id, ada.workspace, question, Answer::Allow, digest);
+    answered.await.unwrap();
+    until("it is settled", async || fake.message(place.id, 1).edits == 1).await;
+    assert_eq!(fake.message(place.id, 1).reason, "es schickt etwas hinaus");
     courier.stopped().await;
 }
 

@@ -31,6 +31,8 @@ pub(super) struct Message {
     pub(super) text: String,
     pub(super) origin: Option<String>,
     pub(super) edits: usize,
+    /// Why it asks, if it does.
+    pub(super) reason: String,
     /// The labels of its buttons.
     pub(super) buttons: Vec<String>,
 }
@@ -48,6 +50,8 @@ type Judge = Box<dyn FnMut(&str, &str) -> Option<SendError> + Send>;
 pub(super) struct Seen {
     pub(super) messages: Vec<Message>,
     edit_keys: BTreeSet<(ConversationId, String)>,
+    /// How much it was asked for the length of.
+    pub(super) measured: usize,
     /// What was shown without being a message.
     pub(super) drafts: Vec<String>,
     pub(super) calls: usize,
@@ -196,6 +200,13 @@ fn buttons_of(posting: &Posting) -> Vec<String> {
     }
 }
 
+fn reason_of(posting: &Posting) -> String {
+    match posting {
+        Posting::Question { ask, .. } => ask.reason.clone(),
+        Posting::Answer { .. } | Posting::Notice { .. } | Posting::File(_) => String::new(),
+    }
+}
+
 fn text_of(posting: &Posting) -> String {
     match posting {
         Posting::Answer { markdown, unfinished: true, .. } => format!("unfinished: {markdown}"),
@@ -231,6 +242,7 @@ impl Surface for Fake {
     }
 
     fn measured(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<usize>, SendError>> {
+        self.seen().measured += texts.iter().map(String::len).sum::<usize>();
         let lengths = texts.iter().map(|text| shown_length(text)).collect();
         Box::pin(std::future::ready(Ok(lengths)))
     }
@@ -250,7 +262,9 @@ impl Surface for Fake {
             let number = there.unwrap_or_else(|| {
                 let (key, text) = (key.to_owned(), text_of(post));
                 let (origin, buttons) = (to.origin.clone(), buttons_of(post));
-                let message = Message { conversation, key, text, origin, edits: 0, buttons };
+                let reason = reason_of(post);
+                let message =
+                    Message { conversation, key, text, origin, edits: 0, reason, buttons };
                 seen.messages.push(message);
                 seen.messages.len() - 1
             });
@@ -274,6 +288,7 @@ impl Surface for Fake {
                 let message = seen.messages.get_mut(number).unwrap();
                 assert_eq!(message.conversation, conversation);
                 message.text = text_of(post);
+                message.reason = reason_of(post);
                 message.buttons = buttons_of(post);
                 message.edits += 1;
             }

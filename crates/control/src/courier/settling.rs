@@ -3,7 +3,9 @@
 //! That a question was answered is in the database, and its message says so as soon as it can: when somebody
 //! is heard to answer, or when one is found whose message does not say it yet.
 
-use cloister_protocol::{Answer, ApprovalId, Ask, TurnId};
+use std::borrow::Cow;
+
+use cloister_protocol::{AgentFrame, Answer, ApprovalId, Ask, TurnId};
 use cloister_store::StoreError;
 use cloister_store::approvals::{Approval, ApprovalState};
 use cloister_store::conversations::Conversation;
@@ -15,6 +17,7 @@ use super::render::{self, Part, Says};
 use super::split::Limit;
 use super::worker::Worker;
 use crate::control::Control;
+use crate::gates::reason_in;
 use crate::ports::{Posting, Recipient};
 
 /// The row that asked a question.
@@ -60,6 +63,21 @@ fn settled(ask: &Ask, approval: &Approval) -> Option<Posting> {
     Some(Posting::Question { ask: ask.clone(), settled: Some((answer, by)) })
 }
 
+/// A question with the reason for it in the language of whom it is put to; what is asked stays to the letter.
+pub(super) async fn in_their_words<'a>(
+    control: &Control,
+    row: &'a OutboxItem,
+) -> Result<Cow<'a, OutboxItem>, StoreError> {
+    let AgentFrame::Ask(ask) = &row.frame else { return Ok(Cow::Borrowed(row)) };
+    let Some(approval) = known(control, ask.approval).await? else {
+        return Ok(Cow::Borrowed(row));
+    };
+    let read = control.store().users().language(approval.user).await?;
+    let to = read.best().unwrap_or(control.people().languages().default_language());
+    let ask = Ask { reason: reason_in(to, &ask.reason), ..ask.clone() };
+    Ok(Cow::Owned(OutboxItem { frame: AgentFrame::Ask(ask), ..row.clone() }))
+}
+
 impl Worker {
     /// A question as it stands.
     pub(super) async fn question(&self, ask: &Ask) -> Result<Posting, Halt> {
@@ -99,6 +117,7 @@ impl Worker {
         let Some(approval) = known(&self.control, id).await? else { return Ok(()) };
         let Some(row) = asked_by(&self.control, &approval).await? else { return Ok(()) };
         let heading = self.heading(place, (row.workspace, row.chat)).await?;
+        let row = in_their_words(&self.control, &row).await?;
         let largest = self.surface.manners().largest_file;
         let parts = |limit: &Limit<'_>| render::parts_of(&row, (limit, largest), heading.as_ref());
         let parts = self.with_lengths(parts).await?;

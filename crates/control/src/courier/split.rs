@@ -16,6 +16,8 @@ pub(super) struct Limit<'m> {
 
 /// No surface shows a text longer than so many times its bytes.
 const WORST: usize = 8;
+/// None shows a text that is so many times as long as it takes in one message.
+const MOST: usize = 64;
 
 impl Limit<'_> {
     pub(super) fn fits(&self, text: &str) -> bool {
@@ -111,12 +113,36 @@ struct Rest<'a> {
     mid_line: bool,
 }
 
+/// Where a piece begins, and in what.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Start {
+    pub(super) at: usize,
+    /// The block of code that it begins in.
+    fence: Option<Fence>,
+    mid_line: bool,
+}
+
 pub(super) fn split<'a>(text: &'a str, limit: &Limit<'_>) -> Vec<Piece<'a>> {
+    split_from(text, &Start::default(), limit).into_iter().map(|(_, piece)| piece).collect()
+}
+
+/// The pieces from where one begins, each with where that is.
+pub(super) fn split_from<'a>(
+    text: &'a str,
+    from: &Start,
+    limit: &Limit<'_>,
+) -> Vec<(Start, Piece<'a>)> {
     let mut pieces = Vec::new();
-    let mut rest = Rest { text, fence: None, mid_line: false };
+    let mut rest = Rest {
+        text: text.get(from.at..).unwrap_or_default(),
+        fence: from.fence.clone(),
+        mid_line: from.mid_line,
+    };
     while !rest.text.is_empty() {
+        let at = text.len() - rest.text.len();
+        let start = Start { at, fence: rest.fence.clone(), mid_line: rest.mid_line };
         let (piece, after) = rest.cut(limit);
-        pieces.push(piece);
+        pieces.push((start, piece));
         rest = after;
     }
     pieces
@@ -139,7 +165,9 @@ impl<'a> Rest<'a> {
     /// Cuts the next piece off.
     fn cut(&self, limit: &Limit<'_>) -> (Piece<'a>, Rest<'a>) {
         let reopens = self.fence.as_ref().map(Fence::reopening).unwrap_or_default();
-        if limit.fits(&format!("{reopens}{}", self.text)) {
+        // Whether all of a long text fits is not asked for every piece of it: that would take as many times as long.
+        let could_fit = self.text.len() / MOST <= limit.longest;
+        if could_fit && limit.fits(&format!("{reopens}{}", self.text)) {
             let done = Rest { text: "", fence: None, mid_line: false };
             return (Piece { reopens, text: self.text, closes: String::new() }, done);
         }

@@ -159,3 +159,18 @@ proptest! {
         prop_assert!(pieces.first().is_none_or(|piece| piece.reopens.is_empty()));
     }
 }
+
+/// What is split from where a piece begins is what is split of the whole, also within a block of code.
+#[test]
+fn a_text_is_split_the_same_from_the_middle() {
+    let code =
+        format!("Look:\n\n```rust\n{}```\nThat was it. ", "let x = 1; // words\n".repeat(40));
+    let text = code.repeat(3);
+    let measure = |text: &str| text.len();
+    let limit = Limit { longest: 120, measure: &measure };
+    let whole = split_from(&text, &Start::default(), &limit);
+    assert!(whole.len() > 10);
+    for (number, (start, _)) in whole.iter().enumerate() {
+        assert_eq!(split_from(&text, start, &limit), whole[number..]);
+    }
+}

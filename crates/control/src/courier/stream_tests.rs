@@ -64,6 +64,31 @@ async fn a_long_answer_is_shown_message_by_message() {
     courier.stopped().await;
 }
 
+/// Issue 13: what is written of a long answer is split once, and not all of it again for each piece that is shown: showing
+/// the second half of one costs no more than showing the first.
+#[tokio::test]
+async fn a_long_answer_costs_as_much_at_its_end_as_at_its_beginning() {
+    let world = World::new().await;
+    let place = world.place("!a").await;
+    let fake = Arc::new(Fake::new(world.connector.id).asked());
+    let courier = world.carry(&fake, brisk());
+    let row = world.writes(&place).await;
+    let mut costs = Vec::new();
+    for number in 0..24_u32 {
+        let marker = format!("sentence {number} ends");
+        world.chunk(row, number, &format!("{}{marker}. ", "It goes on. ".repeat(12)));
+        until("it is shown", async || {
+            fake.texts(place.id).iter().any(|text| text.contains(&marker))
+        })
+        .await;
+        costs.push(std::mem::take(&mut fake.seen().measured));
+    }
+    let (first, second) = costs.split_at(costs.len() / 2);
+    let (first, second) = (first.iter().sum::<usize>(), second.iter().sum::<usize>());
+    assert!(second < first * 2, "{costs:?}");
+    courier.stopped().await;
+}
+
 #[tokio::test]
 async fn a_short_answer_is_one_message_that_was_never_edited() {
     let world = World::new().await;

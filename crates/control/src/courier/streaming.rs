@@ -18,12 +18,15 @@ use tokio::time::Instant;
 use super::desk::{Desk, Turn};
 use super::posting::Halt;
 use super::render::{Heading, answer_key};
-use super::split::{self, Limit};
+use super::split::{self, Limit, Piece, Start};
 use super::worker::Worker;
 use crate::ports::{Posting, Recipient, SendError, Streaming};
 
 /// How soon a draft is shown again to which nothing was added: Telegram shows one for half a minute.
 const DRAFT_AGAIN: Duration = Duration::from_secs(20);
+
+/// So many of the last messages may still change when more is written.
+const GROWING: usize = 2;
 
 /// What a message says that has no words yet.
 const NOT_YET: &str = "…";
@@ -39,6 +42,8 @@ struct ShownAnswer {
     origin: Option<String>,
     /// The chat that the answer belongs to.
     chat: (WorkspaceId, ChatId),
+    /// What of it is split and stays so.
+    settled: Settled,
     /// Its messages, in order.
     bits: Vec<Bit>,
     /// What the draft says.
@@ -52,6 +57,16 @@ struct ShownAnswer {
     /// Since when it says what it says.
     since: Instant,
     given_up: bool,
+}
+
+/// The messages that do not change any more when more is written. They are not split again each time that something is
+/// shown: a long answer would take more and more of everybody's time.
+#[derive(Debug, Default)]
+struct Settled {
+    /// All of the text before where it goes on.
+    text: String,
+    messages: Vec<String>,
+    goes_on: Start,
 }
 
 /// One message of an answer that is being written.
@@ -68,6 +83,7 @@ impl ShownAnswer {
         Self {
             origin,
             chat: (of.workspace, of.chat),
+            settled: Settled::default(),
             bits: Vec::new(),
             text: String::new(),
             version: 0,
@@ -172,15 +188,30 @@ impl Worker {
         &self,
         place: &Conversation,
         turn: &Turn,
-        shown: &ShownAnswer,
+        shown: &mut ShownAnswer,
     ) -> Result<Vec<String>, Halt> {
         let heading = self.heading(place, shown.chat).await?;
         let text = Heading::over(heading.as_ref(), &turn.text);
-        let texts = |limit: &Limit<'_>| -> Vec<String> {
-            let pieces = split::split(&text, limit).into_iter();
-            pieces.filter(|piece| !piece.is_blank()).map(|piece| piece.markdown()).collect()
+        if !text.starts_with(&shown.settled.text) {
+            shown.settled = Settled::default();
+        }
+        let from = &shown.settled.goes_on;
+        let texts = |limit: &Limit<'_>| -> Vec<(Start, Option<String>)> {
+            let pieces = split::split_from(&text, from, limit).into_iter();
+            let message = |piece: Piece<'_>| (!piece.is_blank()).then(|| piece.markdown());
+            pieces.map(|(start, piece)| (start, message(piece))).collect()
         };
-        self.with_lengths(texts).await
+        let mut open = self.with_lengths(texts).await?;
+        // Where one ends depends on what follows, and not on what follows that.
+        let settles: Vec<_> = open.drain(..open.len().saturating_sub(GROWING)).collect();
+        if let (false, Some((start, _))) = (settles.is_empty(), open.first()) {
+            let settled = &mut shown.settled;
+            settled.messages.extend(settles.into_iter().filter_map(|(_, message)| message));
+            settled.text = text.get(..start.at).unwrap_or_default().to_owned();
+            settled.goes_on = start.clone();
+        }
+        let open = open.into_iter().filter_map(|(_, message)| message);
+        Ok(shown.settled.messages.iter().cloned().chain(open).collect())
     }
 
     /// Shows it as a draft: nothing of that is kept, and the end is posted as if nothing had been shown.

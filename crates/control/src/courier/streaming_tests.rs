@@ -14,6 +14,7 @@ async fn a_draft_that_is_due_again_waits_its_turn() {
     let shown = ShownAnswer {
         origin: None,
         chat: (WorkspaceId::from_number(1), ChatId::from_number(1)),
+        settled: Settled::default(),
         bits: Vec::new(),
         text: "so far".to_owned(),
         version,

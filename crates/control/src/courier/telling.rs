@@ -8,6 +8,7 @@ use cloister_store::outbox::OutboxItem;
 
 use super::posting::{Halt, Telling};
 use super::render::{self, Heading, Part, Says};
+use super::settling::in_their_words;
 use super::split::Limit;
 use super::worker::Worker;
 use crate::commands;
@@ -73,6 +74,7 @@ impl Worker {
             None => self.heading(place, (row.workspace, row.chat)).await?,
         };
         let largest = self.surface.manners().largest_file;
+        let row = &*in_their_words(&self.control, row).await?;
         let parts = |limit: &Limit<'_>| render::parts_of(row, (limit, largest), heading.as_ref());
         let mut parts = self.with_lengths(parts).await?;
         if let (Some(command), Some(last)) = (&commanded, parts.last_mut()) {

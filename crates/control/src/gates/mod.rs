@@ -57,6 +57,7 @@ mod error;
 mod outward;
 mod plans;
 mod proposals;
+mod reasons;
 mod sent;
 mod waiting;
 
@@ -75,6 +76,7 @@ pub(crate) use content::{mark_text, quoted};
 pub use error::{GateError, GateRefusal};
 pub(crate) use plans::NewPlan;
 pub(crate) use proposals::{Proposed, Proposing};
+pub use reasons::reason_in;
 
 use content::Live;
 

@@ -133,6 +133,9 @@ fn said(deed: &Deed<'_>, to: Language) -> String {
         "identity.unlink" => {
             say!(to, "{by} unlinked your account {what}: it is nobody here now.", by, what)
         }
+        "user.export" => {
+            say!(to, "{by} reads all that is yours, to take a copy of it along.", by)
+        }
         "client.invite" => {
             say!(
                 to,

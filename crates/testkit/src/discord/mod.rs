@@ -170,6 +170,15 @@ impl Discord {
         }
     }
 
+    /// A bot is put on a guild again.
+    pub fn invite(&self, guild: u64, bot: &BotAccount) {
+        let mut state = self.shared.state();
+        if let Some(guild) = state.guilds.get_mut(&guild) {
+            guild.members.insert(bot.user_id);
+        }
+        events::guild(&mut state, guild, bot.user_id);
+    }
+
     /// A guild that is away for a while, and comes back.
     pub fn outage(&self, guild: u64, bot: &BotAccount) {
         let mut state = self.shared.state();

@@ -4,6 +4,7 @@ use axum::extract::State as Extract;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cloister_control::Actor;
+use cloister_control::rows::User;
 use cloister_policy::engine::WorkspaceCall;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{
@@ -30,9 +31,10 @@ pub(super) fn routes() -> Vec<Route> {
 
 async fn inventory(
     Extract(admin): Extract<Admin>,
+    asker: Asker,
     Path(name): Path<String>,
 ) -> Answer<PersonalInventory> {
-    let user = super::user(&admin, &name).await?;
+    let user = exported(&admin, &asker, &name).await?;
     json(admin.control.personal_data().personal_inventory(&user).await?)
 }
 
@@ -45,10 +47,11 @@ struct Kind {
 
 async fn records(
     Extract(admin): Extract<Admin>,
+    asker: Asker,
     Path(name): Path<String>,
     Query(Kind { kind, from }): Query<Kind>,
 ) -> Answer<PersonalRecords> {
-    let user = super::user(&admin, &name).await?;
+    let user = exported(&admin, &asker, &name).await?;
     let (records, next) = admin.control.personal_data().records(user.id, &kind, from).await?;
     json(PersonalRecords { records, next })
 }
@@ -62,10 +65,11 @@ struct Piece {
 
 async fn file(
     Extract(admin): Extract<Admin>,
+    asker: Asker,
     Path(name): Path<String>,
     Query(Piece { path, from }): Query<Piece>,
 ) -> Answer<PersonalFilePart> {
-    let user = super::user(&admin, &name).await?;
+    let user = exported(&admin, &asker, &name).await?;
     let control = admin.control.clone();
     let read = tokio::task::spawn_blocking(move || {
         control.personal_data().personal_file(&user, &path, from)
@@ -74,6 +78,13 @@ async fn file(
     let read = read.map_err(|error| Failure::new(ErrorCode::Internal, error.to_string()))?;
     let (bytes, next) = read?;
     json(PersonalFilePart { base64: STANDARD.encode(bytes), next })
+}
+
+/// Whose data is exported, once that is on record.
+async fn exported(admin: &Admin, asker: &Asker, name: &str) -> Result<User, Failure> {
+    let user = super::user(admin, name).await?;
+    admin.control.personal_data().note_export(asker.actor(), &user).await?;
+    Ok(user)
 }
 
 async fn erase(

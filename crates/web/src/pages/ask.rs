@@ -3,6 +3,7 @@
 //! What is asked is shown to the letter and in full. Nothing in it is Markdown or HTML, so that no
 //! text can dress up as something else, and nothing hides. Each button sends back what was seen.
 
+use cloister_control::reason_in;
 use cloister_control::rows::{Approval, ApprovalKind, ApprovalState};
 use cloister_policy::legible;
 use cloister_protocol::{Answer, Language};
@@ -112,10 +113,10 @@ pub(crate) fn card(to: Language, approval: &Approval, back: Back) -> Markup {
                     @for (name, value) in fields { span { small { (legible(name)) } " " code { (legible(value)) } } " " }
                 }
             }
-            @if waits { (why(approval)) (sources(to, approval)) }
+            @if waits { (why(to, approval)) (sources(to, approval)) }
             details.what open[waits && !(says_all(approval) || effect.is_some() && approval.sources.is_empty())] {
                 summary { (say!(to, "Details of {id}", id = approval.id)) }
-                @if !waits { (why(approval)) (sources(to, approval)) }
+                @if !waits { (why(to, approval)) (sources(to, approval)) }
                 pre.exact tabindex="0" translate="no" aria-label=(say!(to, "What exactly is asked")) { (legible(&approval.text)) }
                 // It stands in the text of most.
                 @if !approval.digest.is_empty() && !approval.text.contains(&approval.digest) {
@@ -140,8 +141,8 @@ fn says_all(approval: &Approval) -> bool {
         && (shown("command: ", "run: ") || shown("file: ", "delete the file "))
 }
 
-fn why(approval: &Approval) -> Markup {
-    html! { p.why translate="no" { (legible(&approval.reason)) } }
+fn why(to: Language, approval: &Approval) -> Markup {
+    html! { p.why translate="no" { (legible(&reason_in(to, &approval.reason))) } }
 }
 
 /// All that would happen, field by field, where it is short enough to be read at a glance and the title has not said it.

@@ -130,6 +130,19 @@ fn details_are_folded_where_the_line_says_all() {
     assert!(is_open(&Approval { kind: ApprovalKind::Plan, ..approval }));
 }
 
+/// Issue 15: one of our own reasons is said in the reader's language; what is asked stays to the letter.
+#[test]
+fn a_card_says_why_in_the_language_of_its_reader() {
+    let mut approval = question("command: it sends data to a host outside\n");
+    approval.reason = "it sends data to a host outside".to_owned();
+    let german = card(Language::De, &approval, Back::Chat).into_string();
+    assert!(german.contains(">es schickt Daten an einen Host draußen<"), "{german}");
+    assert!(german.contains("command: it sends data to a host outside"), "{german}");
+    approval.reason = "two of us look at <b>it</b>".to_owned();
+    let own = card(Language::De, &approval, Back::Chat).into_string();
+    assert!(own.contains(">two of us look at &lt;b&gt;it&lt;/b&gt;<"), "{own}");
+}
+
 /// G2: a card asks, in words, and says why before anything is unfolded.
 #[test]
 fn a_card_asks_a_question_and_says_why() {

@@ -1,7 +1,7 @@
 //! Handing messages over to the coordinator, and what a message does to the answer that its person still waits for.
 
 use cloister_protocol::link::{BegunTurn, Cause, Downlink, Trigger};
-use cloister_protocol::{ChatId, Level, TurnId, UserId};
+use cloister_protocol::{ChatId, Level, TurnId, UserId, with_causes};
 use cloister_store::StoreError;
 use cloister_store::branches::BegunWith;
 use cloister_store::inbox::InboxItem;
@@ -23,6 +23,18 @@ fn of_person(cause: &Cause) -> usize {
         Cause::Message { text, .. } => text.len(),
         Cause::TasksEnded { reports } => reports.iter().map(|report| report.result.len()).sum(),
         Cause::Clear => 0,
+    }
+}
+
+/// What a message of somebody does to the answer they still wait for: as they chose, else as is set up here.
+async fn second_message_of(control: &Control, name: &str) -> SecondMessage {
+    let usual = control.inner.parts.cells.second_message;
+    match control.store().users().second_message(name).await {
+        Ok(chosen) => chosen.as_deref().and_then(SecondMessage::parse).unwrap_or(usual),
+        Err(error) => {
+            tracing::warn!(error = with_causes(&error), "a choice could not be read");
+            usual
+        }
     }
 }
 
@@ -125,12 +137,14 @@ impl Actor {
         let waits = |open: &i64| *open < row && !self.cancelled.contains(open);
         let earlier = cell.sent.iter().filter(|(open, _)| waits(open));
         let earlier: Vec<_> = earlier.map(|(open, owed)| (*open, owed.is_report())).collect();
-        if !alone {
+        if !alone || earlier.is_empty() {
             return;
         }
+        let writer = owed.from.as_deref().unwrap_or_default();
+        let does = second_message_of(&self.control, writer).await;
         for (open, is_report) in earlier {
             let turn = TurnId::of_message(open);
-            match self.control.inner.parts.cells.second_message {
+            match does {
                 SecondMessage::Queue => {}
                 SecondMessage::Interrupt if !is_report => self.cancel(turn).await,
                 SecondMessage::Steer | SecondMessage::Interrupt => {

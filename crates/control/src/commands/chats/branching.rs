@@ -79,8 +79,9 @@ impl Chats {
         let branches = control.store().branches();
         let last = branches.last_answered(workspace, from, upto).await?;
         let upto = last.ok_or(CommandRefusal::NothingToBranch)?;
-        let number = branches.take_number(workspace, key).await?;
         let alone = control.inner.branching.one_at_a_time(workspace).await;
+        // Once the others are made, and before anything is copied: here one too many is refused.
+        let number = branches.take_number(workspace, key).await?;
         match control.store().chats().chat(workspace, number).await {
             Ok(made) => return Ok(made),
             Err(StoreError::NotFound { .. }) => {}
