@@ -134,7 +134,7 @@ async fn one_person_on_several_surfaces() {
 /// with a press.
 #[tokio::test]
 async fn a_push_goes_where_the_person_was_last() {
-    let wait = "until test -e go; do sleep 0.05; done";
+    let wait = "until test -e incoming/go; do sleep 0.05; done";
     let model = steps(vec![
         Reply::tool_call("bash", json!({ "command": wait })),
         Reply::tool_call("bash", json!({"command": "mkdir -p old && rm -r old && echo gone"})),
@@ -147,7 +147,7 @@ async fn a_push_goes_where_the_person_was_last() {
     ann.ask(dm, "now I am here", "echo: now I am here").await;
     for workspace in std::fs::read_dir(world.stack.data().join("workspaces")).unwrap().flatten() {
         // There is one of somebody else, who has no chat.
-        std::fs::write(workspace.path().join("chats/C1/files/go"), "").ok();
+        std::fs::write(workspace.path().join("chats/C1/incoming/go"), "").ok();
     }
     let asked = ann.wait_for(dm, "a question", |seen| !seen.buttons.is_empty()).await;
     ann.answer(ann.press(&asked, "Allow once")).await;

@@ -30,7 +30,7 @@ async fn a_question_is_answered_in_a_conversation() {
     terminal.shows("2  task").await;
     terminal.shows("/deny A1 [stop]").await;
     assert!(terminal.screen().contains("  | command: rm -r old"), "{}", terminal.screen());
-    let folder = world.files(1, 1).join("old");
+    let folder = world.layer(1, 1).join("old");
     assert!(folder.exists());
     terminal.press("task\r").await;
     terminal.shows("[A1: owner allowed it for this task]").await;
@@ -41,6 +41,7 @@ async fn a_question_is_answered_in_a_conversation() {
     // What the agent says after a question is not taken for it.
     terminal.press("job:tidy\r").await;
     terminal.shows("A2 asks").await;
+    let folder = world.layer(1, 2).join("old");
     terminal.press("hello\r").await;
     terminal.shows("echo: hello").await;
     terminal.press("y\r").await;
@@ -148,7 +149,7 @@ async fn always_in_one_chat_is_asked_again_in_another() {
     second.say("job:tidy").await;
     let again = question(&mut second).await;
     assert_ne!(again.approval, asked.approval, "the second time in C1 asked nothing");
-    assert!(world.files(1, 2).join("old").exists(), "nothing is deleted before it is allowed");
+    assert!(world.layer(1, 3).join("old").exists(), "nothing is deleted before it is allowed");
     second.say(&format!("/deny {} stop", again.approval)).await;
     let json = world.json(&["grant", "list"]).await;
     assert_eq!((json.as_array().map(Vec::len), json[0]["chat"].as_str()), (Some(1), Some("C1")));

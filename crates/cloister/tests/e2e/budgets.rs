@@ -90,7 +90,7 @@ async fn a_task_at_its_budget_asks_for_more_and_goes_on_from_its_ledger() {
     world.stack.kill().await.unwrap();
     world.stack.restart().await.unwrap();
     assert_eq!(world.count_tasks(TaskState::Waiting).await, 1);
-    let ran = world.files(1, 1).join("ran.txt");
+    let ran = world.layer(1, 1).join("ran.txt");
     assert_eq!(std::fs::read_to_string(&ran).unwrap(), "0\n1\n2\n");
 
     client.say("/yes").await;

@@ -57,7 +57,7 @@ async fn an_executor_is_killed_while_a_command_runs() {
     let world = World::with("", jobs(vec![("once", vec![bash(command)])])).await;
     let mut client = world.owner().await;
     client.say("job:once").await;
-    let count = world.files(1, 1).join("count");
+    let count = world.layer(1, 1).join("count");
     eventually("the command runs", || async { count.exists().then_some(()) }).await;
     let executors = world.agents(Kind::Executor);
     assert_eq!(executors.len(), 1);
@@ -65,6 +65,7 @@ async fn an_executor_is_killed_while_a_command_runs() {
 
     let end = report(&mut client).await;
     assert!(end.text.contains("outcome unknown"), "{}", end.text);
+    let count = world.files(1, 1).join("count");
     assert_eq!(std::fs::read_to_string(&count).unwrap(), "ran\n");
     let told = world.model.requests().into_iter().filter(|request| {
         request.tool_results().iter().any(|result| result.starts_with("outcome unknown"))
@@ -84,8 +85,8 @@ async fn tasks_survive_the_death_of_everything() {
     let mut world = World::with("[users]\nexecutors = 1\n", script).await;
     let mut client = world.owner().await;
     client.say("job:hold job:quick").await;
-    let files = world.files(1, 1);
-    eventually("the first task runs", || async { files.join("held").exists().then_some(()) }).await;
+    let held = world.layer(1, 1).join("held");
+    eventually("the first task runs", || async { held.exists().then_some(()) }).await;
     assert_eq!(world.count_tasks(TaskState::Queued).await, 1);
     let all: Vec<u32> = [Kind::Executor, Kind::Coordinator, Kind::Launcher]
         .into_iter()
@@ -100,7 +101,11 @@ async fn tasks_survive_the_death_of_everything() {
     reports(&mut client, &["T1", "T2"]).await;
     assert_eq!(world.count_tasks(TaskState::Done).await, 2);
     for file in ["held", "quick"] {
-        assert_eq!(std::fs::read_to_string(files.join(file)).unwrap(), "ran\n", "{file}");
+        assert_eq!(
+            std::fs::read_to_string(world.files(1, 1).join(file)).unwrap(),
+            "ran\n",
+            "{file}"
+        );
     }
     assert!(client.faults().is_empty(), "{:?}", client.faults());
 }
@@ -171,7 +176,7 @@ async fn a_stop_in_the_middle_of_everything_loses_nothing() {
     let mut world = World::with("", script).await;
     let mut client = world.owner().await;
     client.say("job:hold").await;
-    let held = world.files(1, 1).join("held");
+    let held = world.layer(1, 1).join("held");
     eventually("the command runs", || async { held.exists().then_some(()) }).await;
     let (reply, steps) = Reply::text("this text is never whole").chunks(6).stepped();
     world.model.enqueue(reply);
@@ -203,6 +208,6 @@ async fn a_stop_in_the_middle_of_everything_loses_nothing() {
     assert_eq!(answer.text, "echo: hello");
     let told = ends.iter().find(|end| end.message.is_none()).unwrap();
     assert!(told.text.contains("outcome unknown"), "{}", told.text);
-    assert_eq!(std::fs::read_to_string(&held).unwrap(), "ran\n");
+    assert_eq!(std::fs::read_to_string(world.files(1, 1).join("held")).unwrap(), "ran\n");
     assert!(client.faults().is_empty(), "{:?}", client.faults());
 }

@@ -80,7 +80,7 @@ async fn everything_stops_at_once_and_goes_on_after_the_release() {
     );
 
     world.json(&["release"]).await;
-    world.release_one(1, 1);
+    world.release(1, 1);
     let answer = client.ask_as(id("kept"), "job:late", PATIENCE).await.unwrap();
     assert_eq!((answer.error, answer.text.as_str()), (None, "It has begun."));
     world.until_tasks(TaskState::Done, 2).await;
@@ -123,7 +123,7 @@ async fn in_a_chat_only_those_who_may() {
     assert_eq!(owner.say("/release").await.text, "Everything goes on.");
     let answer = bob.ask_as(id("b1"), "hello?", PATIENCE).await.unwrap();
     assert_eq!(answer.text, "echo: hello?");
-    world.release_one(1, 1);
+    world.release(1, 1);
     let end = report(&mut owner).await;
     assert_eq!(end.error, None, "{}", end.text);
     assert!(bob.faults().is_empty() && owner.faults().is_empty());

@@ -45,6 +45,8 @@ mod independent;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
+mod layers;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod members;

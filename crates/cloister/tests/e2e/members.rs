@@ -77,7 +77,7 @@ async fn a_member_reaches_nothing_of_another_context() {
     let world = &club.world;
     club.owner(3).say("job:hold").await;
     world.until_tasks(TaskState::Running, 1).await;
-    let plan = world.files(3, 3).join("plan.txt");
+    let plan = world.layer(3, 1).join("plan.txt");
     crate::world::eventually("the board has its plan", || async { plan.exists().then_some(()) })
         .await;
 

@@ -63,7 +63,7 @@ async fn e63_e76_ids_of_one_person_mean_nothing_to_another() {
     assert_eq!(world.count_tasks(TaskState::Waiting).await, 1);
     let status = bob_client.say("/status").await.text;
     assert!(!status.contains("hold") && !status.contains(&approval.to_string()), "{status}");
-    world.release_one(1, 1);
+    world.release(1, 1);
 }
 
 /// Files, artifacts, chats and sockets of one person, tried with another's session.

@@ -135,7 +135,7 @@ async fn the_agent_is_never_busy_and_what_it_says_appears_above() {
     // Half a line is being written when the task ends.
     terminal.press("half a li").await;
     terminal.shows("half a li").await;
-    world.release_one(1, 1);
+    world.release(1, 1);
     terminal.shows("hold: done").await;
     terminal.shows("released").await;
     terminal.press("ne\r").await;

@@ -81,9 +81,9 @@ pub(crate) fn bash(command: &str) -> Reply {
     Reply::tool_call("bash", json!({"command": command}))
 }
 
-/// A command that lasts until somebody makes the file `go`, which it moves away.
+/// A command that lasts until the chat is released.
 pub(crate) fn hold() -> Reply {
-    bash("until mv go went 2>/dev/null; do sleep 0.03; done; echo released")
+    bash("until test -e incoming/go; do sleep 0.03; done; echo released")
 }
 
 pub(crate) struct World {
@@ -124,9 +124,17 @@ impl World {
         self.stack.data().join("workspaces").join(workspace).join("chats").join(chat).join("files")
     }
 
-    /// Lets one command that holds go on.
-    pub(crate) fn release_one(&self, workspace: u32, chat: u32) {
-        std::fs::write(self.files(workspace, chat).join("go"), "").unwrap();
+    /// Where a task writes that has not ended.
+    pub(crate) fn layer(&self, workspace: u32, task: u32) -> PathBuf {
+        let workspace = WorkspaceId::from_number(workspace).to_string();
+        let task = cloister_protocol::TaskId::from_number(task).to_string();
+        self.stack.data().join("layers").join(workspace).join(task).join("1/upper")
+    }
+
+    /// Lets the commands of a chat go on that hold.
+    pub(crate) fn release(&self, workspace: u32, chat: u32) {
+        let incoming = self.files(workspace, chat).with_file_name("incoming");
+        std::fs::write(incoming.join("go"), "").unwrap();
     }
 
     /// A command that must fail, with its exit code and error.

@@ -5,16 +5,23 @@ use cloister_protocol::Language;
 use cloister_protocol::admin::{FileChangeView, TaskFiles};
 use cloister_store::inbox::InboxItem;
 use cloister_words::{noted, say, text_of};
+use ref_cast::RefCast as _;
 
 use super::run::{Here, line};
 use crate::commands::{CommandError, Commands};
+use crate::control::part;
 use crate::tasks::{TaskError, TaskRefusal};
 
 /// As many files are listed, and as much of how they differ.
 const MOST_LISTED: usize = 50;
 const DIFF_CHARS: usize = 6_000;
 
-impl Commands {
+part! {
+    /// The commands about what tasks did to files.
+    pub(super) struct FileCommands;
+}
+
+impl FileCommands {
     /// `/task diff T1`
     pub(super) async fn task_files(
         &self,
@@ -22,7 +29,9 @@ impl Commands {
         here: &Here,
         id: &str,
     ) -> Result<String, CommandError> {
-        let task = self.task_here(row, here, id, ChatCall::DownloadFile).await?;
+        let task = Commands::ref_cast(&self.control)
+            .task_here(row, here, id, ChatCall::DownloadFile)
+            .await?;
         let seen = self.control.tasks().layers().files_of(&task).await?;
         let mut text = heading(here.to, &seen);
         for file in seen.files.iter().take(MOST_LISTED) {
@@ -53,7 +62,8 @@ impl Commands {
         here: &Here,
         id: &str,
     ) -> Result<String, CommandError> {
-        let task = self.task_here(row, here, id, ChatCall::RetryTask).await?;
+        let task =
+            Commands::ref_cast(&self.control).task_here(row, here, id, ChatCall::RetryTask).await?;
         let actor = self.control.accounts().acting(here.by).await?;
         let files = self.control.tasks().layers().keep(&actor, &task).await?;
         let files = named(&files);
@@ -75,7 +85,9 @@ impl Commands {
             },
             id => id.to_owned(),
         };
-        let task = self.task_here(row, here, &id, ChatCall::RetryTask).await?;
+        let task = Commands::ref_cast(&self.control)
+            .task_here(row, here, &id, ChatCall::RetryTask)
+            .await?;
         let actor = self.control.accounts().acting(here.by).await?;
         let undone = layers.undo(&actor, &task, false).await?;
         let (id, files) = (undone.task, named(&undone.files));

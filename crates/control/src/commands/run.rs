@@ -12,7 +12,9 @@ use cloister_store::Actor;
 use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::InboxItem;
 use cloister_words::{count, say};
+use ref_cast::RefCast as _;
 
+use super::files::FileCommands;
 use super::tasks::task_line;
 use super::{Typed, Verb, nearest, spell_commands};
 use crate::commands::{CommandError, CommandRefusal, Commands};
@@ -138,7 +140,7 @@ impl Commands {
             Verb::Task => self.task_command(row, here, rest).await,
             Verb::Cancel => self.cancel(row, here, rest).await,
             Verb::Retry => self.retry(row, here, rest).await,
-            Verb::Undo => self.undo(row, here, rest).await,
+            Verb::Undo => FileCommands::ref_cast(&self.control).undo(row, here, rest).await,
             Verb::New => self.control.chats().new_chat_command(row, here, rest).await,
             Verb::Branch => self.control.chats().branch_command(row, here, rest).await,
             Verb::Chats if rest.is_empty() => {

@@ -7,7 +7,9 @@ use cloister_store::Actor;
 use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::tasks::{NewTask, Task};
 use cloister_words::say;
+use ref_cast::RefCast as _;
 
+use super::files::FileCommands;
 use super::run::{Here, line, who};
 use crate::commands::{CommandError, CommandRefusal, Commands};
 use crate::error::Fault;
@@ -30,9 +32,10 @@ impl Commands {
             return Err(CommandRefusal::TaskWhat.into());
         }
         if let Some((verb, id)) = rest.split_once(' ').filter(|(_, id)| is_task_id(id.trim())) {
+            let files = FileCommands::ref_cast(&self.control);
             match verb {
-                "diff" => return self.task_files(row, here, id.trim()).await,
-                "keep" => return self.keep_files(row, here, id.trim()).await,
+                "diff" => return files.task_files(row, here, id.trim()).await,
+                "keep" => return files.keep_files(row, here, id.trim()).await,
                 _ => {}
             }
         }

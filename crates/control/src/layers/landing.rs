@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use cloister_protocol::{TaskState, with_causes};
+use cloister_protocol::{TaskId, TaskState, with_causes};
 use cloister_store::audit::Entry;
 use cloister_store::layers::{Layer, LayerState};
 use cloister_store::tasks::{Ending, Task};
@@ -149,6 +149,28 @@ impl Layers {
         Ok(ending)
     }
 
+    /// The end of a task that lands nothing: it says so, if the task did anything.
+    pub(crate) async fn say_kept(&self, id: TaskId, ending: Ending) -> Ending {
+        if ending.state == TaskState::Done {
+            return ending;
+        }
+        let layer = match self.control.store().layers().of(id).await {
+            Ok(Some(layer)) if layer.state == LayerState::Open => layer,
+            Ok(_) => return ending,
+            Err(error) => {
+                tracing::error!(task = %id, error = with_causes(&error), "whether a task did anything is not known");
+                return ending;
+            }
+        };
+        if self.is_untouched(&layer).await {
+            return ending;
+        }
+        let line = format!(
+            "What it did to files was not put into the chat: `/task diff {id}` shows it, `/task keep {id}` puts it there."
+        );
+        with_line(ending, &line)
+    }
+
     /// Goes on with what a kill has interrupted.
     pub(crate) async fn take_up(&self) -> Result<(), Fault> {
         let moving = [LayerState::Landing, LayerState::Undoing, LayerState::Redoing];
@@ -260,6 +282,5 @@ fn with_line(ending: Ending, line: &str) -> Ending {
     } else {
         format!("{}\n\n{line}", ending.result.trim_end())
     };
-    debug_assert!(ending.state == TaskState::Done, "only what is done lands by itself");
     Ending { result, ..ending }
 }

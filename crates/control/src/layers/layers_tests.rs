@@ -94,7 +94,8 @@ impl Bench {
         while let Some(folder) = open.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
-                let shown = path.strip_prefix(self.at(place)).unwrap().to_string_lossy().into_owned();
+                let shown =
+                    path.strip_prefix(self.at(place)).unwrap().to_string_lossy().into_owned();
                 if path.is_symlink() {
                     let to = fs::read_link(&path).unwrap();
                     found.push((shown, format!("-> {}", to.display())));
@@ -262,7 +263,9 @@ fn what_can_not_land_is_left_out_by_itself() {
     bench.carry_out(&plan.steps);
     assert_eq!(bench.files(), pairs(&[("good", "good"), ("up/fine", "-> ../good")]));
     let left_out: Vec<&str> = plan.left_out.iter().map(|one| one.path.as_str()).collect();
-    for part in ["absolute", "out", "sly", "up/out", "pipe", "socket", "bad", "turned", "two", "d/d/d"] {
+    for part in
+        ["absolute", "out", "sly", "up/out", "pipe", "socket", "bad", "turned", "two", "d/d/d"]
+    {
         assert!(left_out.iter().any(|path| path.contains(part)), "{part} in {left_out:?}");
     }
 }
@@ -279,7 +282,8 @@ fn folders_over_one_another_count_as_one() {
     fs::create_dir_all(second.join("d")).unwrap();
     fs::write(second.join("b"), "3").unwrap();
     fs::write(second.join("d/new"), "3").unwrap();
-    rustix::fs::mknodat(CWD, second.join("c"), FileType::CharacterDevice, Mode::empty(), 0).unwrap();
+    rustix::fs::mknodat(CWD, second.join("c"), FileType::CharacterDevice, Mode::empty(), 0)
+        .unwrap();
     let layers = [bench.at("upper"), second];
     let scan = scan::scan(&layers).unwrap();
     let (task, files, begun_ns) = (TaskId::from_number(7), bench.at("files"), bench.now());

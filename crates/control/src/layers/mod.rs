@@ -114,16 +114,17 @@ impl Layers {
         if layer.state != LayerState::Open {
             return Ok(());
         }
-        let stack = self.uppers(&layer);
-        let scanned = tokio::task::spawn_blocking(move || scan::scan(&stack)).await;
-        let failed = "what a task did could not be looked at";
-        let is_empty = scanned
-            .map_err(Fault::interrupted(failed))?
-            .is_ok_and(|scan| scan.entries.is_empty() && scan.left_out.is_empty());
-        if is_empty {
+        if self.is_untouched(&layer).await {
             return self.remove(&layer).await;
         }
         Ok(self.control.store().layers().set_state(task.id, LayerState::Kept).await?)
+    }
+
+    /// Whether a task has done nothing to files.
+    async fn is_untouched(&self, layer: &Layer) -> bool {
+        let stack = self.uppers(layer);
+        let scanned = tokio::task::spawn_blocking(move || scan::scan(&stack)).await;
+        matches!(scanned, Ok(Ok(scan)) if scan.entries.is_empty() && scan.left_out.is_empty())
     }
 
     /// Removes all that a layer has, and what its landing took away.

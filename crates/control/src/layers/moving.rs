@@ -103,7 +103,7 @@ impl<'a> Mover<'a> {
         let (within, name) = split(path);
         self.last = None;
         let parent = match self.folder((Root::Files, within), false) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if is_gone(&error) => return Ok(()),
             parent => parent?,
         };
         match rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
@@ -121,7 +121,7 @@ impl<'a> Mover<'a> {
         let ((from_within, from_name), (to_within, to_name)) = (split(from), split(to));
         let source = match self.folder((*from_root, from_within), false) {
             // Whatever was there has moved.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if is_gone(&error) => return Ok(()),
             source => source?,
         };
         let target = self.folder((*to_root, to_within), true)?;
@@ -260,6 +260,12 @@ fn make_plain(folder: BorrowedFd<'_>, name: &str) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether there is no such folder, or by now something else in its place.
+fn is_gone(error: &io::Error) -> bool {
+    let gone = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP];
+    gone.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 fn split(path: &str) -> (&str, &str) {

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::moving::{MoveStep, Root};
-use super::scan::{Found, FoundFile, LeftOut, MAX_ENTRIES, Scan, ScanError};
+use super::scan::{LayerEntry, LayerFile, LeftOut, MAX_ENTRIES, Scan, ScanError};
 use crate::files::numbered;
 
 /// Files up to this size are compared: one that says the same is no change.
@@ -103,19 +103,24 @@ struct Planner<'a> {
     taken: BTreeSet<String>,
 }
 
-type Entries = BTreeMap<String, Found>;
+type Entries = BTreeMap<String, LayerEntry>;
 
 impl Planner<'_> {
-    fn decide(&mut self, path: &str, found: &Found, entries: &Entries) -> Result<(), ScanError> {
+    fn decide(
+        &mut self,
+        path: &str,
+        found: &LayerEntry,
+        entries: &Entries,
+    ) -> Result<(), ScanError> {
         let at = self.landing_path(path);
         let there = self.there(&at)?;
         match found {
-            Found::Folder { opaque, mode } => {
+            LayerEntry::Folder { opaque, mode } => {
                 self.folder(path, &at, there, (*opaque, *mode), entries)
             }
-            Found::Removed => self.removed(&at, there),
-            Found::File(file) => self.file(path, &at, there, file),
-            Found::Link { layer, to } => {
+            LayerEntry::Removed => self.removed(&at, there),
+            LayerEntry::File(file) => self.file(path, &at, there, file),
+            LayerEntry::Link { layer, to } => {
                 let same = there.as_ref().is_some_and(|stat| {
                     is(stat, FileType::Symlink)
                         && rustix::fs::readlinkat(&self.files, at.as_str(), Vec::new())
@@ -214,7 +219,7 @@ impl Planner<'_> {
         path: &str,
         at: &str,
         there: Option<Stat>,
-        file: &FoundFile,
+        file: &LayerFile,
     ) -> Result<(), ScanError> {
         if let Some(stat) = &there
             && is(stat, FileType::RegularFile)

@@ -26,13 +26,13 @@ const INCOMING: &CStr = c"incoming";
 
 /// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum LayerEntry {
     Folder {
         /// Nothing of before shows through.
         opaque: bool,
         mode: u32,
     },
-    File(FoundFile),
+    File(LayerFile),
     /// A symbolic link, and where it leads.
     Link {
         layer: usize,
@@ -42,7 +42,7 @@ pub(super) enum Found {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FoundFile {
+pub(super) struct LayerFile {
     /// In which folder of the stack.
     pub(super) layer: usize,
     pub(super) size: u64,
@@ -60,7 +60,7 @@ pub(super) struct LeftOut {
 /// What is in the folders of a layer together.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    pub(super) entries: BTreeMap<String, Found>,
+    pub(super) entries: BTreeMap<String, LayerEntry>,
     pub(super) left_out: Vec<LeftOut>,
 }
 
@@ -136,11 +136,13 @@ impl Scan {
                 }
                 FileType::RegularFile => {
                     let size = u64::try_from(stat.st_size).unwrap_or_default();
-                    let file = FoundFile { layer, size, shared: stat.st_nlink > 1 };
-                    self.put(path, Found::File(file));
+                    let file = LayerFile { layer, size, shared: stat.st_nlink > 1 };
+                    self.put(path, LayerEntry::File(file));
                 }
                 FileType::Symlink => self.link(layer, parent, name, path)?,
-                FileType::CharacterDevice if stat.st_rdev == 0 => self.put(path, Found::Removed),
+                FileType::CharacterDevice if stat.st_rdev == 0 => {
+                    self.put(path, LayerEntry::Removed)
+                }
                 _ => self.leave_out(&path, "it is neither a file nor a folder"),
             }
         }
@@ -156,7 +158,7 @@ impl Scan {
         let to = rustix::fs::readlinkat(parent, name, Vec::new())?;
         match to.to_str() {
             Ok(to) if stays_inside(&path, to) => {
-                self.put(path, Found::Link { layer, to: to.to_owned() });
+                self.put(path, LayerEntry::Link { layer, to: to.to_owned() });
             }
             _ => self.leave_out(&path, "it is a link that leads out of the chat's files"),
         }
@@ -164,7 +166,7 @@ impl Scan {
     }
 
     /// Something takes a place whole: what older layers have there, and below, is gone.
-    fn put(&mut self, path: String, found: Found) {
+    fn put(&mut self, path: String, found: LayerEntry) {
         self.forget_below(&path);
         self.entries.insert(path, found);
     }
@@ -172,15 +174,15 @@ impl Scan {
     fn folder(&mut self, path: &str, opaque: bool, mode: u32) {
         let before = self.entries.get(path);
         let was_folder = match before {
-            Some(Found::Folder { opaque, .. }) => Some(*opaque),
-            Some(Found::Removed | Found::File(_) | Found::Link { .. }) => Some(true),
+            Some(LayerEntry::Folder { opaque, .. }) => Some(*opaque),
+            Some(LayerEntry::Removed | LayerEntry::File(_) | LayerEntry::Link { .. }) => Some(true),
             None => None,
         };
         if opaque {
             self.forget_below(path);
         }
         let opaque = opaque || was_folder.unwrap_or(false);
-        self.entries.insert(path.to_owned(), Found::Folder { opaque, mode });
+        self.entries.insert(path.to_owned(), LayerEntry::Folder { opaque, mode });
     }
 
     fn forget_below(&mut self, path: &str) {

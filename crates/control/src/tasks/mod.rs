@@ -274,6 +274,7 @@ impl Tasks {
 
     /// Ends a task once: stores it, stops its executor, tells whoever looks and wakes who waits.
     pub(crate) async fn end_task(&self, id: TaskId, ending: Ending) -> Result<bool, Fault> {
+        let ending = self.layers().say_kept(id, ending).await;
         let ended = self.control.store().tasks().end_task(id, ending).await?;
         let sandbox = {
             let running = self.control.inner.tasks.running();

@@ -45,7 +45,7 @@ impl Tasks {
         if let Some(sent) = self.control.store().outbox().sent_before(scope, request).await? {
             return Ok(sent);
         }
-        match self.keep_artifact(&wanted).await {
+        match keep_artifact(&self.control, &wanted).await {
             Ok((id, file, print)) => {
                 let told = self
                     .control
@@ -70,71 +70,68 @@ impl Tasks {
             }
         }
     }
-
-    /// Copies the file, as it is now, to the object store.
-    async fn keep_artifact(
-        &self,
-        wanted: &FileToSend,
-    ) -> Result<(String, SendFile, Fingerprint), TaskError> {
-        let chat = wanted.chat.1;
-        let file = match wanted.task {
-            Some(_) => ChatFile::of_executor(chat, &wanted.path)?,
-            None => ChatFile::of_coordinator(chat, &wanted.path)?,
-        };
-        let path = file.path();
-        let tree = self
-            .control
-            .layout()
-            .tree(wanted.chat.0)
-            .map_err(Fault::io("the workspace could not be opened"))?;
-        let mut source = match self.in_layer(wanted, path).await? {
-            Some(file) => file,
-            None => tree.read(path)?,
-        };
-        let size = source.metadata().map_err(Fault::io("a file could not be measured"))?.len();
-        wanted.room(&self.control, size).await?;
-        let id = random_name().map_err(Fault::io("no random name could be made"))?;
-        let target = self.control.layout().objects().join(&id);
-        let limit = self.control.work().max_upload_mb << 20;
-        let copied = tokio::task::spawn_blocking(move || copy_bounded(&mut source, &target, limit))
-            .await
-            .map_err(Fault::interrupted("copying a file was interrupted"))?
-            .map_err(Fault::io("a file could not be copied to the object store"))?;
-        let Some((size, print)) = copied else {
-            let (path, most_mb) = (wanted.path.clone(), limit >> 20);
-            return Err(TaskRefusal::FileTooLarge { path, most_mb }.into());
-        };
-        let name = safe_name(wanted.name.as_deref().unwrap_or(path.file_name()));
-        let url = format!("/cells/{}/v1/artifacts/{id}", wanted.chat.0);
-        let file = SendFile {
-            turn: Some(wanted.turn.clone()),
-            task: wanted.task,
-            path: path.as_str().to_owned(),
-            mime: mime_of(&name),
-            name,
-            size,
-            url: Some(url),
-        };
-        Ok((id, file, print))
-    }
 }
 
-impl Tasks {
-    /// The file as its task has it; none if that is as it is in the chat.
-    async fn in_layer(
-        &self,
-        wanted: &FileToSend,
-        path: &RelPath,
-    ) -> Result<Option<std::fs::File>, TaskError> {
-        let Some(task) = wanted.task else { return Ok(None) };
-        let files = format!("chats/{}/files/", wanted.chat.1);
-        let Some(inside) = path.as_str().strip_prefix(&files) else { return Ok(None) };
-        let task = self.control.store().tasks().task(task).await?;
-        Ok(self.control.tasks().layers().read(&task, &RelPath::parse(inside)?).await?)
-    }
+/// Copies the file, as it is now, to the object store.
+async fn keep_artifact(
+    control: &Control,
+    wanted: &FileToSend,
+) -> Result<(String, SendFile, Fingerprint), TaskError> {
+    let chat = wanted.chat.1;
+    let file = match wanted.task {
+        Some(_) => ChatFile::of_executor(chat, &wanted.path)?,
+        None => ChatFile::of_coordinator(chat, &wanted.path)?,
+    };
+    let path = file.path();
+    let tree = control
+        .layout()
+        .tree(wanted.chat.0)
+        .map_err(Fault::io("the workspace could not be opened"))?;
+    let mut source = match wanted.in_layer(control, path).await? {
+        Some(file) => file,
+        None => tree.read(path)?,
+    };
+    let size = source.metadata().map_err(Fault::io("a file could not be measured"))?.len();
+    wanted.room(control, size).await?;
+    let id = random_name().map_err(Fault::io("no random name could be made"))?;
+    let target = control.layout().objects().join(&id);
+    let limit = control.work().max_upload_mb << 20;
+    let copied = tokio::task::spawn_blocking(move || copy_bounded(&mut source, &target, limit))
+        .await
+        .map_err(Fault::interrupted("copying a file was interrupted"))?
+        .map_err(Fault::io("a file could not be copied to the object store"))?;
+    let Some((size, print)) = copied else {
+        let (path, most_mb) = (wanted.path.clone(), limit >> 20);
+        return Err(TaskRefusal::FileTooLarge { path, most_mb }.into());
+    };
+    let name = safe_name(wanted.name.as_deref().unwrap_or(path.file_name()));
+    let url = format!("/cells/{}/v1/artifacts/{id}", wanted.chat.0);
+    let file = SendFile {
+        turn: Some(wanted.turn.clone()),
+        task: wanted.task,
+        path: path.as_str().to_owned(),
+        mime: mime_of(&name),
+        name,
+        size,
+        url: Some(url),
+    };
+    Ok((id, file, print))
 }
 
 impl FileToSend {
+    /// The file as its task has it; none if that is as it is in the chat.
+    async fn in_layer(
+        &self,
+        control: &Control,
+        path: &RelPath,
+    ) -> Result<Option<std::fs::File>, TaskError> {
+        let Some(task) = self.task else { return Ok(None) };
+        let files = format!("chats/{}/files/", self.chat.1);
+        let Some(inside) = path.as_str().strip_prefix(&files) else { return Ok(None) };
+        let task = control.store().tasks().task(task).await?;
+        Ok(control.tasks().layers().read(&task, &RelPath::parse(inside)?).await?)
+    }
+
     /// Refuses more files than one turn, and more of them than a workspace, may send.
     async fn room(&self, control: &Control, size: u64) -> Result<(), TaskError> {
         let (workspace, outbox) = (self.chat.0, control.store().outbox());

@@ -1,0 +1,131 @@
+//! What tasks do to files: apart until it lands, whole or not at all, shown, kept, taken back.
+
+use cloister_protocol::TaskState;
+use cloister_testkit::ModelServerBuilder;
+use cloister_testkit::stack::processes::{Kind, signal};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::world::{Talk, World, ask_for_report, bash, eventually, hold, jobs, report, reports};
+
+fn model() -> ModelServerBuilder {
+    jobs(vec![
+        ("first", vec![bash("mkdir -p d && printf 'one\\ntwo\\n' > d/notes && echo a > a")]),
+        ("second", vec![bash("printf 'one\\nTWO\\n' > d/notes && mv a b")]),
+        ("slow", vec![bash("echo slow > d/notes; echo mine > mine"), hold()]),
+        ("odd", vec![bash("ln -s /etc/passwd out; mkfifo pipe; echo fine > fine")]),
+        ("many", vec![bash("mkdir -p m; for i in $(seq 400); do echo $i > m/$i; done"), hold()]),
+    ])
+}
+
+fn read(world: &World, path: &str) -> Option<String> {
+    std::fs::read_to_string(world.files(1, 1).join(path)).ok()
+}
+
+/// P4: a failed or cancelled task lands nothing, unless the person says so.
+#[tokio::test]
+async fn nothing_of_a_task_shows_before_it_is_done_and_a_cancelled_one_lands_when_it_is_kept() {
+    let world = World::with("", model()).await;
+    let mut client = world.owner().await;
+    ask_for_report(&mut client, "job:first").await;
+    client.say("job:slow").await;
+    let mine = world.layer(1, 2).join("mine");
+    eventually("it has written", || async { mine.exists().then_some(()) }).await;
+    assert_eq!(read(&world, "d/notes").as_deref(), Some("one\ntwo\n"));
+    assert_eq!(read(&world, "mine"), None);
+    let diff = client.say("/task diff T2").await.text;
+    assert!(diff.contains("not in the chat yet") && diff.contains("+slow"), "{diff}");
+    client.say("/cancel T2").await;
+    world.until_tasks(TaskState::Cancelled, 1).await;
+    assert_eq!(read(&world, "mine"), None);
+    let shown = client.say("/task T2").await.text;
+    assert!(shown.contains("/task keep T2"), "{shown}");
+    let kept = client.say("/task keep T2").await.text;
+    assert!(kept.contains("`d/notes`") && kept.contains("`mine`"), "{kept}");
+    assert_eq!(read(&world, "d/notes").as_deref(), Some("slow\n"));
+    assert_eq!(read(&world, "mine").as_deref(), Some("mine\n"));
+    let again = client.say("/task keep T2").await;
+    assert!(again.error.is_some(), "once: {}", again.text);
+}
+
+#[tokio::test]
+async fn what_a_task_did_is_taken_back_and_brought_back() {
+    let world = World::with("", model()).await;
+    let mut client = world.owner().await;
+    let told = ask_for_report(&mut client, "job:first").await.text;
+    assert!(told.contains("added a, d/notes"), "{told}");
+    ask_for_report(&mut client, "job:second").await;
+    let dry = world.json(&["task", "undo", "T2", "--dry-run"]).await;
+    assert_eq!((&dry["done"], dry["files"].as_array().map(Vec::len)), (&json!(false), Some(3)));
+    assert_eq!(read(&world, "b").as_deref(), Some("a\n"));
+    let undone = client.say("/undo").await.text;
+    assert!(
+        undone.contains("What T2 did is taken back") && undone.contains("/undo T2"),
+        "{undone}"
+    );
+    assert_eq!(read(&world, "d/notes").as_deref(), Some("one\ntwo\n"));
+    assert_eq!((read(&world, "a").as_deref(), read(&world, "b")), (Some("a\n"), None));
+    let again = world.json(&["task", "undo", "T2"]).await;
+    assert_eq!(again["again"], true);
+    assert_eq!(read(&world, "d/notes").as_deref(), Some("one\nTWO\n"));
+    assert_eq!((read(&world, "a"), read(&world, "b").as_deref()), (None, Some("a\n")));
+    // What the second has changed since stays as it is, and is named.
+    let first = world.json(&["task", "undo", "T1"]).await;
+    assert_eq!(first["collides"], json!(["a", "d/notes"]));
+    assert_eq!(read(&world, "d/notes").as_deref(), Some("one\nTWO\n"));
+    let actions: Vec<_> = world.audit().await.into_iter().map(|row| row.action).collect();
+    for action in ["task.land", "task.undo", "task.redo"] {
+        assert!(actions.iter().any(|one| one == action), "{action} in {actions:?}");
+    }
+}
+
+/// P4: what another task changed meanwhile is never overwritten: both are kept, and it is said which is which.
+#[tokio::test]
+async fn two_tasks_that_change_one_file_keep_both() {
+    let world = World::with("", model()).await;
+    let mut client = world.owner().await;
+    ask_for_report(&mut client, "job:first").await;
+    client.say("job:slow").await;
+    let mine = world.layer(1, 2).join("mine");
+    eventually("it has written", || async { mine.exists().then_some(()) }).await;
+    ask_for_report(&mut client, "job:second").await;
+    world.release(1, 1);
+    let told = report(&mut client).await.text;
+    assert!(told.contains("this task's is d/notes-T2"), "{told}");
+    assert_eq!(read(&world, "d/notes").as_deref(), Some("one\nTWO\n"));
+    assert_eq!(read(&world, "d/notes-T2").as_deref(), Some("slow\n"));
+}
+
+#[tokio::test]
+async fn what_can_not_land_is_named_and_the_rest_lands() {
+    let world = World::with("", model()).await;
+    let mut client = world.owner().await;
+    let told = ask_for_report(&mut client, "job:odd").await.text;
+    assert!(told.contains("out was left out: it is a link that leads out"), "{told}");
+    assert!(told.contains("pipe was left out"), "{told}");
+    assert_eq!(read(&world, "fine").as_deref(), Some("fine\n"));
+    assert!(!world.files(1, 1).join("out").is_symlink());
+}
+
+/// P4: killed while files land, the start after it ends with all of them or none.
+#[tokio::test]
+async fn a_kill_while_files_land_leaves_all_or_nothing() {
+    let mut world = World::with("", model()).await;
+    let mut client = world.owner().await;
+    client.say("job:many").await;
+    let last = world.layer(1, 1).join("m/400");
+    eventually("they are written", || async { last.exists().then_some(()) }).await;
+    let landed = world.files(1, 1).join("m");
+    world.release(1, 1);
+    eventually("the first lands", || async { landed.exists().then_some(()) }).await;
+    world.stack.kill().await.unwrap();
+    for kind in [Kind::Executor, Kind::Coordinator, Kind::Launcher] {
+        for pid in world.agents(kind) {
+            signal(pid, Signal::KILL);
+        }
+    }
+    world.stack.restart().await.unwrap();
+    reports(&mut client, &["T1"]).await;
+    assert_eq!(std::fs::read_dir(&landed).unwrap().count(), 400);
+    assert_eq!(world.count_tasks(TaskState::Done).await, 1);
+}
