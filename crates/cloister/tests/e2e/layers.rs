@@ -2,8 +2,6 @@
 
 use cloister_protocol::TaskState;
 use cloister_testkit::ModelServerBuilder;
-use cloister_testkit::stack::processes::{Kind, signal};
-use rustix::process::Signal;
 use serde_json::json;
 
 use crate::world::{Talk, World, ask_for_report, bash, eventually, hold, jobs, report, reports};
@@ -119,11 +117,6 @@ async fn a_kill_while_files_land_leaves_all_or_nothing() {
     world.release(1, 1);
     eventually("the first lands", || async { landed.exists().then_some(()) }).await;
     world.stack.kill().await.unwrap();
-    for kind in [Kind::Executor, Kind::Coordinator, Kind::Launcher] {
-        for pid in world.agents(kind) {
-            signal(pid, Signal::KILL);
-        }
-    }
     world.stack.restart().await.unwrap();
     reports(&mut client, &["T1"]).await;
     assert_eq!(std::fs::read_dir(&landed).unwrap().count(), 400);

@@ -117,6 +117,10 @@ impl Layers {
             }
             return Ok(ending);
         }
+        if self.is_untouched(&layer).await {
+            self.remove(&layer).await?;
+            return Ok(ending);
+        }
         let landing = self.control.inner.landings.of(task.workspace);
         let _alone = landing.lock().await;
         let plan = match self.plan(&layer).await {
@@ -132,6 +136,10 @@ impl Layers {
                 return Ok(with_line(ending, &said));
             }
         };
+        if plan.steps.is_empty() && plan.left_out.is_empty() && plan.stayed.is_empty() {
+            self.remove(&layer).await?;
+            return Ok(ending);
+        }
         let ending = match told(&plan) {
             Some(said) => with_line(ending, &said),
             None => ending,

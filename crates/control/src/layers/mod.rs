@@ -9,6 +9,7 @@ mod landing;
 mod moving;
 mod place;
 mod plan;
+mod pruning;
 mod reading;
 mod scan;
 mod showing;
@@ -121,14 +122,14 @@ impl Layers {
     }
 
     /// Whether a task has done nothing to files.
-    async fn is_untouched(&self, layer: &Layer) -> bool {
+    pub(super) async fn is_untouched(&self, layer: &Layer) -> bool {
         let stack = self.uppers(layer);
         let scanned = tokio::task::spawn_blocking(move || scan::scan(&stack)).await;
         matches!(scanned, Ok(Ok(scan)) if scan.entries.is_empty() && scan.left_out.is_empty())
     }
 
     /// Removes all that a layer has, and what its landing took away.
-    async fn remove(&self, layer: &Layer) -> Result<(), Fault> {
+    pub(super) async fn remove(&self, layer: &Layer) -> Result<(), Fault> {
         self.control.store().layers().set_state(layer.task, LayerState::Gone).await?;
         let place = LayerPlace::of(self.control.layout(), layer.workspace);
         let mut tasks: Vec<TaskId> = layer.stack.iter().map(|folder| folder.task).collect();

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_control::ports::{
-    CellBackend, Check, CheckStatus, Exit, Inhabitant, LaunchError, Limits, Role, SandboxSpec,
+    Access, CellBackend, Check, CheckStatus, Exit, Inhabitant, LaunchError, Limits, Mount, Role,
+    SandboxSpec, TaskLayer,
 };
 use cloister_protocol::{WorkspaceId, with_causes};
 
@@ -17,6 +18,8 @@ use cloister_launcher::wire::Layer;
 
 /// Far more than it takes: a machine that is busy while it starts can isolate all the same.
 const TRIAL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Nobody's.
+const TRIAL_WORKSPACE: WorkspaceId = WorkspaceId::from_number(0);
 /// Programs that do nothing, successfully.
 const TRIAL_PROGRAMS: [&str; 2] = ["/usr/bin/true", "/bin/true"];
 const TOOLS: [(&str, &str, &str); 4] = [
@@ -168,7 +171,8 @@ async fn try_launch(backend: &Inner) -> Result<Exit, LaunchError> {
         limiter: Arc::clone(&backend.limiter),
         supervisors: backend.supervisors.clone(),
     }));
-    let sandbox = trial.launch(trial_spec(name, door)).await?;
+    let layered = layered(backend.uid_of(TRIAL_WORKSPACE.into()), &scratch.0).map_err(io)?;
+    let sandbox = trial.launch(trial_spec(name, door, layered)).await?;
     Ok(sandbox.wait().await)
 }
 
@@ -180,12 +184,23 @@ fn trial_name() -> std::io::Result<String> {
     Ok(format!("trial-{:016x}", u64::from_le_bytes(number)))
 }
 
-fn trial_spec(name: String, door: PathBuf) -> SandboxSpec {
+/// A layer over nothing, as every task has one over its chat's files.
+fn layered(uid: u32, scratch: &Path) -> std::io::Result<Mount> {
+    let (source, top) = (scratch.join("files"), scratch.join("layer"));
+    for dir in [&source, &top, &top.join("upper"), &top.join("work")] {
+        std::fs::create_dir(dir)?;
+        super::adopt::adopt(uid, &std::fs::File::open(dir)?)?;
+    }
+    let access = Access::Layered(TaskLayer { over: Vec::new(), top });
+    Ok(Mount { source, target: PathBuf::from("/chat"), access })
+}
+
+fn trial_spec(name: String, door: PathBuf, layered: Mount) -> SandboxSpec {
     SandboxSpec {
         name,
         inhabitant: Inhabitant::Agent(Role::Executor),
-        owner: WorkspaceId::from_number(0).into(),
-        mounts: Vec::new(),
+        owner: TRIAL_WORKSPACE.into(),
+        mounts: vec![layered],
         door,
         cwd: PathBuf::from("/tmp"),
         limits: Limits {
