@@ -33,7 +33,8 @@ const BY: &[(&str, &str)] = &[
 ];
 /// What requests were answered with is kept under the name of who asked.
 const REQUESTS: &str = "EXISTS (SELECT 1 FROM workspaces w WHERE w.user_id = ?1 AND \
-     (scope = 'w' || w.id OR scope = 'new-chat w' || w.id OR scope LIKE 'w' || w.id || '/%'))";
+     (scope = 'w' || w.id OR scope = 'new-chat w' || w.id OR scope = 'branch w' || w.id \
+      OR scope = 'task w' || w.id OR scope LIKE 'w' || w.id || '/%'))";
 /// Tables whose rows are someone's by the conversation they are about, or by the account.
 const BY_CONVERSATION: &[(&str, &str)] = &[
     (

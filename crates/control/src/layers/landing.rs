@@ -122,7 +122,7 @@ impl Layers {
             return Ok(ending);
         }
         let landing = self.control.inner.landings.of(task.workspace);
-        let _alone = landing.lock().await;
+        let _alone = landing.alone.lock().await;
         let plan = match self.plan(&layer).await {
             Ok(plan) => plan,
             Err(error) => {
@@ -154,6 +154,7 @@ impl Layers {
             return Ok(ending);
         }
         self.carry_out(&Layer { state: LayerState::Landing, ..layer }).await?;
+        self.took(task.workspace, plan.taken);
         Ok(ending)
     }
 

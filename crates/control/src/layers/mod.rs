@@ -20,6 +20,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cloister_protocol::{TaskId, WorkspaceId};
@@ -41,10 +42,18 @@ part! {
 
 /// One landing of a workspace at a time.
 #[derive(Debug, Default)]
-pub(crate) struct Landings(Mutex<HashMap<WorkspaceId, Arc<tokio::sync::Mutex<()>>>>);
+pub(crate) struct Landings(Mutex<HashMap<WorkspaceId, Arc<Landing>>>);
+
+/// That of one workspace.
+#[derive(Debug, Default)]
+struct Landing {
+    alone: tokio::sync::Mutex<()>,
+    /// What landings have taken away since it was last looked how much that is.
+    taken: AtomicU64,
+}
 
 impl Landings {
-    fn of(&self, workspace: WorkspaceId) -> Arc<tokio::sync::Mutex<()>> {
+    fn of(&self, workspace: WorkspaceId) -> Arc<Landing> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(all.entry(workspace).or_default())
     }

@@ -61,6 +61,9 @@ pub(super) struct Plan {
     pub(super) left_out: Vec<LeftOut>,
     /// Files that the task removed and somebody else changed meanwhile: they stay.
     pub(super) stayed: Vec<String>,
+    /// How much is taken away, in bytes.
+    #[serde(default)]
+    pub(super) taken: u64,
 }
 
 /// What a plan is made of.
@@ -191,7 +194,7 @@ impl Planner<'_> {
                 self.plan.steps.push(MoveStep::Folder { path: beside, mode });
                 return Ok(());
             }
-            Some(_) => self.take_away(at),
+            Some(stat) => self.take_away(at, &stat),
             None => {}
         }
         self.plan.steps.push(MoveStep::Folder { path: at.to_owned(), mode });
@@ -207,7 +210,7 @@ impl Planner<'_> {
             }
             Some(stat) if self.changed_since(&stat) => self.plan.stayed.push(at.to_owned()),
             Some(stat) => {
-                self.take_away(at);
+                self.take_away(at, &stat);
                 self.note(at, ChangeKind::Removed, size_of(&stat), None);
             }
         }
@@ -263,8 +266,8 @@ impl Planner<'_> {
                 self.plan.steps.push(MoveStep::NoFolder { path: at.to_owned() });
                 ChangeKind::Added
             }
-            Some(_) => {
-                self.take_away(at);
+            Some(stat) => {
+                self.take_away(at, stat);
                 ChangeKind::Changed
             }
         };
@@ -289,7 +292,7 @@ impl Planner<'_> {
             } else if self.changed_since(&stat) {
                 self.plan.stayed.push(path);
             } else {
-                self.take_away(&path);
+                self.take_away(&path, &stat);
                 self.note(&path, ChangeKind::Removed, size_of(&stat), None);
             }
         }
@@ -334,7 +337,8 @@ impl Planner<'_> {
         Ok(found)
     }
 
-    fn take_away(&mut self, at: &str) {
+    fn take_away(&mut self, at: &str, stat: &Stat) {
+        self.plan.taken = self.plan.taken.saturating_add(size_of(stat));
         let (from, to) = ((Root::Files, at.to_owned()), (Root::Before, at.to_owned()));
         self.plan.steps.push(MoveStep::Move { from, to });
     }

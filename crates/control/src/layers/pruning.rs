@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cloister_protocol::WorkspaceId;
@@ -20,6 +21,10 @@ const LOOK_EVERY: Duration = Duration::from_secs(60 * 60);
 const MOST_AGE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 /// What a workspace may take beside its files for what can be taken back.
 const MOST_BYTES: u64 = 2 << 30;
+/// It is looked at out of turn when so much more was taken away.
+const LOOK_AFTER: u64 = 256 << 20;
+/// What can be removed.
+const KEPT: [LayerState; 3] = [LayerState::Landed, LayerState::Undone, LayerState::Kept];
 
 impl Layers {
     pub(crate) async fn keep_layers(&self, rounds: &Rounds) {
@@ -38,31 +43,59 @@ impl Layers {
         }
     }
 
+    /// Landings have taken so much more away: soon it is looked whether that is too much.
+    pub(super) fn took(&self, workspace: WorkspaceId, bytes: u64) {
+        let landing = self.control.inner.landings.of(workspace);
+        let taken = landing.taken.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if taken < LOOK_AFTER {
+            return;
+        }
+        landing.taken.store(0, Ordering::Relaxed);
+        let layers = self.clone();
+        self.control.inner.crew.go("layers of a workspace", async move {
+            if let Err(error) = layers.prune().await {
+                tracing::error!(
+                    error = error.chain(),
+                    "what can be taken back was not looked through"
+                );
+            }
+        });
+    }
+
     async fn prune(&self) -> Result<(), Fault> {
-        let kept = [LayerState::Landed, LayerState::Undone, LayerState::Kept];
         let mut by_workspace: BTreeMap<WorkspaceId, Vec<Layer>> = BTreeMap::new();
-        for layer in self.control.store().layers().in_states(&kept).await? {
+        for layer in self.control.store().layers().in_states(&KEPT).await? {
             by_workspace.entry(layer.workspace).or_default().push(layer);
         }
-        let oldest = self.control.store().clock.now_ms().saturating_sub(MOST_AGE_MS);
         for (workspace, layers) in by_workspace {
-            let landing = self.control.inner.landings.of(workspace);
-            let place = LayerPlace::of(self.control.layout(), workspace);
-            let mut bytes = 0_u64;
-            // The newest first.
-            for layer in layers.into_iter().rev() {
-                let dir = place.task(layer.task);
-                let size = tokio::task::spawn_blocking(move || size_of(&dir)).await;
-                let failed = "what can be taken back was not measured";
-                bytes = bytes.saturating_add(size.map_err(Fault::interrupted(failed))?);
-                if layer.changed_at < oldest || bytes > MOST_BYTES {
-                    let _alone = landing.lock().await;
-                    let now = self.control.store().layers().of(layer.task).await?;
-                    if now.is_some_and(|now| kept.contains(&now.state)) {
-                        tracing::info!(%workspace, task = %layer.task, "what a task did can't be taken back any more");
-                        self.remove(&layer).await?;
-                    }
-                }
+            self.prune_workspace(workspace, layers).await?;
+        }
+        Ok(())
+    }
+
+    async fn prune_workspace(
+        &self,
+        workspace: WorkspaceId,
+        layers: Vec<Layer>,
+    ) -> Result<(), Fault> {
+        let oldest = self.control.store().clock.now_ms().saturating_sub(MOST_AGE_MS);
+        let landing = self.control.inner.landings.of(workspace);
+        let place = LayerPlace::of(self.control.layout(), workspace);
+        let mut bytes = 0_u64;
+        // The newest first.
+        for layer in layers.into_iter().rev() {
+            let dir = place.task(layer.task);
+            let size = tokio::task::spawn_blocking(move || size_of(&dir)).await;
+            let failed = "what can be taken back was not measured";
+            bytes = bytes.saturating_add(size.map_err(Fault::interrupted(failed))?);
+            if layer.changed_at >= oldest && bytes <= MOST_BYTES {
+                continue;
+            }
+            let _alone = landing.alone.lock().await;
+            let now = self.control.store().layers().of(layer.task).await?;
+            if now.is_some_and(|now| KEPT.contains(&now.state)) {
+                tracing::info!(%workspace, task = %layer.task, "what a task did can't be taken back any more");
+                self.remove(&layer).await?;
             }
         }
         Ok(())

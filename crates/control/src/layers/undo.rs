@@ -31,7 +31,7 @@ impl Layers {
     ) -> Result<Vec<FileChangeView>, TaskError> {
         let task = reached.task();
         let landing = self.control.inner.landings.of(task.workspace);
-        let _alone = landing.lock().await;
+        let _alone = landing.alone.lock().await;
         let layer = self.control.store().layers().of(task.id).await?;
         let layer = layer.filter(|layer| layer.state == LayerState::Kept);
         let Some(layer) = layer else {
@@ -43,6 +43,7 @@ impl Layers {
         let entry = entry.of_workspace(task.workspace);
         if self.control.store().layers().begin_moving(task.id, states, None, entry).await? {
             self.carry_out(&Layer { state: LayerState::Landing, ..layer }).await?;
+            self.took(task.workspace, plan.taken);
         }
         Ok(plan.changes.iter().map(told::view).collect())
     }
@@ -56,7 +57,7 @@ impl Layers {
     ) -> Result<UndoView, TaskError> {
         let task = reached.task();
         let landing = self.control.inner.landings.of(task.workspace);
-        let _alone = landing.lock().await;
+        let _alone = landing.alone.lock().await;
         let nothing = || TaskError::from(TaskRefusal::NothingToUndo { id: task.id });
         let layer = self.control.store().layers().of(task.id).await?.ok_or_else(nothing)?;
         let (to, action) = match layer.state {

@@ -19,6 +19,9 @@ const REQUEST_MARK: &str = "What the person said, in their own words:";
 /// Marks a command that the model repeats because nobody knows what became of it.
 const AGAIN: &str = "# again";
 
+/// Where commands append, each to a file of its own.
+pub(super) const LEDGER: &str = "ledger";
+
 /// The text of the next message.
 pub(super) fn message(random: &mut Random, token: &str) -> String {
     match random.below(10) {
@@ -44,10 +47,16 @@ pub(super) fn answer_mark(token: &str) -> String {
     format!("answer {token}.")
 }
 
-/// The token that a command appends to the ledger, if it is such a command.
+/// A command that appends to a file of its own: no two tasks change the same.
+fn append(token: &str) -> String {
+    format!("mkdir -p {LEDGER}; echo {token} >> {LEDGER}/{token}")
+}
+
+/// The token that such a command appends, if it is one.
 pub(super) fn appended(command: &str) -> Option<&str> {
     let (_, rest) = command.split_once("echo ")?;
-    rest.split_once(" >> ledger.txt").map(|(token, _)| token)
+    let (token, file) = rest.split_once(" >> ")?;
+    file.starts_with(LEDGER).then_some(token)
 }
 
 /// What the model has seen of the world.
@@ -142,13 +151,13 @@ fn executor(received: &Received) -> Option<Reply> {
     }
     let index = answers_since_user(received);
     let name = format!("{token}.{index}");
-    let append = |token: &str| json!({"command": format!("echo {token} >> ledger.txt")});
+    let append = |token: &str| json!({"command": append(token)});
     let Some(letter) = letters.chars().nth(index) else {
         return Some(finish(token));
     };
     Some(match letter {
         'l' => {
-            let command = format!("sleep 0.1; echo {name} >> ledger.txt; sleep 0.1");
+            let command = format!("sleep 0.1; {}; sleep 0.1", self::append(&name));
             Reply::tool_call("bash", json!({"command": command}))
         }
         'b' => Reply::tool_call("bash", append(&format!("{name}.0")))

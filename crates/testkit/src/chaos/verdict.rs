@@ -1,7 +1,7 @@
 //! What is left when the dust has settled: the databases and files are read and every promise is
 //! counted.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use cloister_protocol::link::{Call, CallStatus, Cause, Step};
@@ -255,11 +255,12 @@ fn count_tasks(
 
 /// Every command ran at most as often as the ledger admits.
 fn count_appends(verdict: &mut Verdict, data: &Path, tasks: &[TaskRow]) -> Result<(), Failure> {
-    let mut appends: HashMap<(PathBuf, String), Appends> = HashMap::new();
-    let mut files: HashSet<PathBuf> = HashSet::new();
+    let mut appends: HashMap<String, Appends> = HashMap::new();
+    let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
     for task in tasks {
-        let file = data
-            .join(format!("workspaces/{}/chats/{}/files/ledger.txt", task.workspace, task.chat));
+        let files = format!("workspaces/{}/chats/{}/files", task.workspace, task.chat);
+        folders.insert(data.join(files));
+        folders.extend(not_landed(&data.join(format!("layers/{}/T{}", task.workspace, task.id))));
         // One that is still open is counted as vanished.
         let told = matches!(task.state.as_str(), "done" | "failed");
         for (call, status) in begun_calls(&task.steps) {
@@ -268,7 +269,7 @@ fn count_appends(verdict: &mut Verdict, data: &Path, tasks: &[TaskRow]) -> Resul
             else {
                 continue;
             };
-            let append = appends.entry((file.clone(), token.clone())).or_default();
+            let append = appends.entry(token.clone()).or_default();
             append.begun += 1;
             match status {
                 Some(CallStatus::Ok) => append.ok += 1,
@@ -287,16 +288,18 @@ fn count_appends(verdict: &mut Verdict, data: &Path, tasks: &[TaskRow]) -> Resul
                 }
             }
         }
-        files.insert(file);
     }
-    for file in files {
+    for folder in folders {
         // No executor of this chat has written yet.
-        let Ok(text) = std::fs::read_to_string(&file) else { continue };
-        for token in text.lines() {
-            appends.entry((file.clone(), token.to_owned())).or_default().written += 1;
+        let Ok(files) = std::fs::read_dir(folder.join(script::LEDGER)) else { continue };
+        for file in files {
+            let text = std::fs::read_to_string(file?.path()).unwrap_or_default();
+            for token in text.lines() {
+                appends.entry(token.to_owned()).or_default().written += 1;
+            }
         }
     }
-    for ((_, token), Appends { begun, ok, unknown, written }) in appends {
+    for (token, Appends { begun, ok, unknown, written }) in appends {
         let repeated = written > begun || (written > 1 && unknown == 0);
         if repeated || written < ok {
             verdict.repeated_unreported += 1;
@@ -306,6 +309,13 @@ fn count_appends(verdict: &mut Verdict, data: &Path, tasks: &[TaskRow]) -> Resul
         }
     }
     Ok(())
+}
+
+/// Where a task has written that did not land.
+fn not_landed(task: &Path) -> Vec<PathBuf> {
+    let folders = std::fs::read_dir(task).into_iter().flatten().flatten();
+    let uppers = folders.map(|folder| folder.path().join("upper"));
+    uppers.filter(|upper| upper.is_dir()).collect()
 }
 
 /// The calls that were about to run, and how they ended if that is known.

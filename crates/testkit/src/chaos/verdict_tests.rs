@@ -74,7 +74,8 @@ impl Data {
 
     /// A call of task T5 that appends `one.0.0`, and how it ended.
     fn run(&self, call: &str, status: Option<CallStatus>) {
-        let arguments = json!({"command": "echo one.0.0 >> ledger.txt"}).to_string();
+        let arguments =
+            json!({"command": "mkdir -p ledger; echo one.0.0 >> ledger/one.0.0"}).to_string();
         let (id, name) = (call.to_owned(), "bash".to_owned());
         let asked = Call { id, name, arguments };
         self.step(&Step::Answer { text: String::new(), calls: vec![asked] });
@@ -92,9 +93,9 @@ impl Data {
     }
 
     fn write(&self, ledger: &str) {
-        let dir = self.dir.path().join("workspaces/w1/chats/C1/files");
+        let dir = self.dir.path().join("workspaces/w1/chats/C1/files/ledger");
         std::fs::create_dir_all(&dir).unwrap();
-        std::fs::write(dir.join("ledger.txt"), ledger).unwrap();
+        std::fs::write(dir.join("one.0.0"), ledger).unwrap();
     }
 
     fn count(self, delegated: &[&str]) -> Verdict {

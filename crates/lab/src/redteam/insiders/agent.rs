@@ -2,6 +2,8 @@
 //! sandbox, coordinator and executor, of a private workspace and of a community, and sends every frame with every
 //! id, path and mark that is not its own.
 
+use std::path::PathBuf;
+
 use cloister::CliError;
 use cloister_protocol::admin::Session;
 use cloister_protocol::{ChatId, TaskState, WorkspaceId};
@@ -191,7 +193,8 @@ impl Field {
         let path = if is_executor {
             let answer = say(&mut client, "delegate").await?;
             report(&mut client, &answer).await?;
-            folder.join("files").join(REPORT)
+            let landed = folder.join("files").join(REPORT);
+            if landed.exists() { landed } else { self.not_landed(at)? }
         } else {
             say(&mut client, "attack").await?;
             folder.join(REPORT)
@@ -199,6 +202,14 @@ impl Field {
         let text = std::fs::read_to_string(&path).map_err(failed)?;
         std::fs::remove_file(&path).map_err(failed)?;
         serde_json::from_str(&text).map_err(failed)
+    }
+
+    /// Where the report of a task is that did not end well.
+    fn not_landed(&self, at: SomebodysChat) -> Result<PathBuf, CliError> {
+        let layers = self.ground.stack.data().join("layers").join(at.workspace().to_string());
+        let tasks = std::fs::read_dir(layers).map_err(failed)?;
+        let mut reports = tasks.flatten().map(|task| task.path().join("1/upper").join(REPORT));
+        reports.find(|report| report.exists()).ok_or_else(|| failed("no task has reported"))
     }
 
     async fn look(&self) -> Result<Look, CliError> {
