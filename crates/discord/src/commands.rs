@@ -69,6 +69,7 @@ const OPTIONS: &[(&str, &[Opt])] = &[
     ("task", &[must("what", "what is to be done, or the task to show", TASKS)]),
     ("cancel", &[opt("task", "which task, or all; everything of this chat unless you say", TASKS)]),
     ("retry", &[must("task", "which task", TASKS)]),
+    ("undo", &[opt("task", "which task; the last one unless you say", TASKS)]),
     (
         "approve",
         &[

@@ -21,8 +21,12 @@ fn steps(title: &str) -> Vec<Reply> {
     }
 }
 
-fn old(world: &World) -> std::path::PathBuf {
-    world.stack.data().join("workspaces/w1/chats/C1/files/old")
+/// Whether the folder is there, in the chat's files or where a task still works.
+fn is_there(world: &World) -> bool {
+    let data = world.stack.data();
+    let tasks = std::fs::read_dir(data.join("layers/w1")).into_iter().flatten().flatten();
+    let mut layers = tasks.map(|task| task.path().join("1/upper/old"));
+    data.join("workspaces/w1/chats/C1/files/old").exists() || layers.any(|old| old.exists())
 }
 
 async fn question(page: &Page) {
@@ -56,7 +60,7 @@ async fn a_question_is_answered_for_the_task() {
         .unwrap();
     assert_eq!(buttons, "Allow once|For this task|Always in this chat|Deny|Deny and stop");
     picture(&page, "approval").await;
-    assert!(old(&world).exists(), "nothing is deleted before it is allowed");
+    assert!(is_there(&world), "nothing is deleted before it is allowed");
     page.click(".ask [value=allow_for_task]").await.unwrap();
     page.wait_for_text(".ask", "owner allowed it for this task.").await.unwrap();
     assert_eq!(page.count(".ask.settled").await.unwrap(), 1, "what is answered is one line");
@@ -65,7 +69,7 @@ async fn a_question_is_answered_for_the_task() {
     assert!(!title.as_str().unwrap().starts_with('('), "{title}");
     answered(&page, "done:").await;
     assert_eq!(page.count(".ask").await.unwrap(), 1, "the same was not asked again");
-    assert!(!old(&world).exists());
+    assert!(!is_there(&world));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,7 +82,7 @@ async fn a_question_is_denied_and_the_task_stopped_by_keyboard() {
     page.press("Enter", false).await.unwrap();
     page.wait_for_text(".ask", "owner denied it and stopped the task.").await.unwrap();
     page.wait_for("document.querySelector('#tasks').hidden", "no task").await.unwrap();
-    assert!(old(&world).exists());
+    assert!(is_there(&world));
     page.reload().await.unwrap();
     connected(&page).await;
     page.wait_for_text(".ask", "owner denied it and stopped the task.").await.unwrap();
@@ -122,7 +126,7 @@ async fn a_grant_for_always_is_explained_and_revoked() {
     picture(&page, "approvals").await;
     page.click(".ask [value=deny]").await.unwrap();
     page.wait_for_text("main", "Nothing waits for your answer.").await.unwrap();
-    assert!(old(&world).exists());
+    assert!(is_there(&world));
 }
 
 /// E62: whatever a command says, its question is text, shown whole, with nothing hidden in it.
@@ -190,9 +194,9 @@ async fn an_answer_counts_once_from_the_right_person_for_what_they_saw() {
     let changed = digest.replace(|c: char| c.is_ascii_digit(), "f");
     assert_eq!(answer(&page, "A1", "allow", &changed).await, 409);
     assert_eq!(answer(&page, "A1", "allow_everything", &digest).await, 422);
-    assert!(old(&world).exists());
+    assert!(is_there(&world));
     assert_eq!(answer(&page, "A1", "deny", &digest).await, 0, "a redirect that is not followed");
     assert_eq!(answer(&page, "A1", "allow", &digest).await, 404);
     page.wait_for_text(".ask", "owner denied it.").await.unwrap();
-    assert!(old(&world).exists());
+    assert!(is_there(&world));
 }
