@@ -140,8 +140,8 @@ fn in_a_line(file: &FileChangeView) -> String {
 
 fn size(bytes: u64) -> String {
     match bytes {
-        ..1_000 => format!("{bytes} B"),
-        ..1_000_000 => format!("{} kB", bytes / 1_000),
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{} kB", bytes / 1_000),
         _ => format!("{} MB", bytes / 1_000_000),
     }
 }

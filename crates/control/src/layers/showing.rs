@@ -136,6 +136,5 @@ fn text_of(root: &Path, path: &str) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(MOST_SHOWN + 1).read_to_end(&mut bytes).ok()?;
     let fits = u64::try_from(bytes.len()).is_ok_and(|length| length <= MOST_SHOWN);
-    let text = String::from_utf8(bytes).ok().filter(|text| fits && !text.contains('\0'));
-    text
+    String::from_utf8(bytes).ok().filter(|text| fits && !text.contains('\0'))
 }
