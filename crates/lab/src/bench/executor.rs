@@ -9,7 +9,7 @@ use cloister_broker::DoorServer;
 use cloister_control::layout::Layout;
 use cloister_control::ports::{
     Access, Attached, CellBackend, Doors, Egress, Inhabitant, LinkSide, Mount, OpenDoor, Principal,
-    Role, SandboxSpec,
+    Role, SandboxSpec, TaskLayer,
 };
 use cloister_control::{CellOptions, ControlError};
 use cloister_protocol::link::{CHAT_PATH, Downlink, Uplink};
@@ -27,13 +27,16 @@ const ROOM: u64 = 1 << 30;
 
 pub(super) async fn measure(plan: &Plan, place: &Path) -> Result<Vec<Row>, CliError> {
     let yard = Yard::new(&place.join("executors")).await?;
-    let (mut running, mut hello) = (Vec::new(), Vec::new());
+    let (mut running, mut hello, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..plan.executors {
-        let launch = yard.launch(number).await?;
+        let launch = yard.launch(&format!("bench-{number}"), true).await?;
         running.push(launch.running);
         hello.push(launch.hello);
+        // By turns, so that both have the same machine.
+        bare.push(yard.launch(&format!("bare-{number}"), false).await?.hello);
     }
     Ok(vec![
+        Row::times("executor.bare", "the same without a layer over the files", bare),
         Row::times("executor.running", "executor: launch → its program runs", running),
         Row::times("executor.hello", "executor: launch → it says hello", hello)
             .aim(Aim::AtMost(15.0)),
@@ -75,20 +78,24 @@ impl Yard {
         Ok(Self { layout, backend, doors, limits: CellOptions::default(), workspace, chat })
     }
 
-    async fn launch(&self, number: usize) -> Result<Launch, CliError> {
+    async fn launch(&self, name: &str, layered: bool) -> Result<Launch, CliError> {
         let failed = "the door of an executor could not be opened";
-        let name = format!("bench-{number}");
-        let run_dir = self.layout.sandbox_run(&name).map_err(CliError::io(failed))?;
+        let run_dir = self.layout.sandbox_run(name).map_err(CliError::io(failed))?;
         let (opened, mut links) = mpsc::channel(4);
         let link = Arc::new(OpenLink(move || attached(&opened)));
-        let (spec, _door) =
-            self.spec(name, run_dir.join("door.sock"), link).map_err(CliError::io(failed))?;
+        let making = Instant::now();
+        let access = if layered { self.layer(name) } else { Ok(Access::ReadWrite) };
+        let access = access.map_err(CliError::io("a layer could not be made"))?;
+        let made = making.elapsed();
+        let (spec, _door) = self
+            .spec((name, access), run_dir.join("door.sock"), link)
+            .map_err(CliError::io(failed))?;
         let started = Instant::now();
         let sandbox = self.backend.launch(spec).await.map_err(ControlError::from)?;
-        let running = started.elapsed();
+        let running = made + started.elapsed();
         let said = tokio::time::timeout(PATIENCE, async { links.recv().await?.up.recv().await });
         let hello = match said.await {
-            Ok(Some(Uplink::Hello { .. })) => Ok(started.elapsed()),
+            Ok(Some(Uplink::Hello { .. })) => Ok(made + started.elapsed()),
             other => Err(CliError::new(
                 ErrorCode::Internal,
                 format!("an executor did not say hello ({other:?}): {}", sandbox.log_tail()),
@@ -98,10 +105,20 @@ impl Yard {
         Ok(Launch { running, hello: hello? })
     }
 
+    /// A layer as a task gets one.
+    fn layer(&self, name: &str) -> std::io::Result<Access> {
+        let top = self.layout.layers().join(name);
+        for dir in [top.join("upper"), top.join("work"), top.clone()] {
+            std::fs::create_dir_all(&dir)?;
+            self.backend.adopt(self.workspace, &std::fs::File::open(&dir)?)?;
+        }
+        Ok(Access::Layered(TaskLayer { over: Vec::new(), top }))
+    }
+
     /// The sandbox that a task of this chat would get, and its open door.
     fn spec(
         &self,
-        name: String,
+        (name, access): (&str, Access),
         door: PathBuf,
         link: Arc<dyn LinkSide>,
     ) -> std::io::Result<(SandboxSpec, Box<dyn OpenDoor>)> {
@@ -115,11 +132,11 @@ impl Yard {
         let files = self.layout.chat_files(self.workspace, self.chat);
         let incoming = Path::new(CHAT_PATH).join("incoming");
         let spec = SandboxSpec {
-            name,
+            name: name.to_owned(),
             inhabitant: Inhabitant::Agent(Role::Executor),
             owner: self.workspace.into(),
             mounts: vec![
-                Mount { source: files, target: CHAT_PATH.into(), access: Access::ReadWrite },
+                Mount { source: files, target: CHAT_PATH.into(), access },
                 self.layout.incoming_mount(self.workspace, self.chat, incoming),
             ],
             door,
