@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-const ROWS: [&str; 57] = [
+const ROWS: [&str; 58] = [
     "memory.start",
     "floor.there",
     "floor.back",
@@ -20,6 +20,7 @@ const ROWS: [&str; 57] = [
     "client.adds",
     "client.cpu",
     "client.switches",
+    "executor.bare",
     "executor.running",
     "executor.hello",
     "throughput.floor.instant",
