@@ -23,8 +23,11 @@ CONNECTORS := -p cloister-matrix -p cloister-telegram -p cloister-discord --bins
 SHIPPED := cloister cloister-agent cloister-launcher cloister-matrix cloister-telegram cloister-discord
 # nextest where it is installed, the standard runner elsewhere: the tests pass under both.
 RUNNER := $(shell command -v cargo-nextest >/dev/null 2>&1 && echo "nextest run" || echo "test")
-# Most tests wait for servers and timers: twice as many at once as there are processors.
-AT_ONCE := $(shell command -v cargo-nextest >/dev/null 2>&1 && echo "--test-threads $$((2 * $$(nproc)))")
+# Most tests wait for servers and timers: three times as many at once as there are processors.
+AT_ONCE := $(shell command -v cargo-nextest >/dev/null 2>&1 && echo "--test-threads $$((3 * $$(nproc)))")
+
+# Once for several suites that run side by side.
+build_all = $(if $(BUILT),,$(CARGO) build --locked --workspace --bins)
 
 help: ## this list
 	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,8 +45,10 @@ test: ## install what the tests need, run them all
 	@scripts/setup test
 	$(CARGO) build --locked --workspace --bins --tests
 	$(CARGO) $(RUNNER) --locked --workspace $(AT_ONCE)
+	$(MAKE) --no-print-directory -j 4 chaos redteam backlog examples BUILT=1 MESSAGES=100 CONVERSATIONS=20
+
+examples: ## run the examples of the documentation
 	$(CARGO) test --locked --workspace --doc
-	$(MAKE) --no-print-directory -j 3 chaos redteam backlog MESSAGES=100 CONVERSATIONS=20
 
 soak: ## run the tests over and over on a busy machine, name what failed even once: RUNS=20
 	@scripts/setup test
@@ -62,7 +67,7 @@ fuzz: ## throw mutated bytes at every parser: SECONDS=60 (each) TARGET=markdown 
 
 chaos: ## kill everything at random and count what was lost: KILLS=50 SURFACE_KILLS=8 SEED=
 	@scripts/synapse
-	$(CARGO) build --locked --workspace --bins
+	$(build_all)
 	target/debug/cloister-lab chaos --kills $(KILLS) $(if $(SEED),--seed $(SEED))
 	@legs=(); for surface in matrix telegram discord; do \
 	  target/debug/cloister-lab chaos --$$surface --kills $(SURFACE_KILLS) --users 3 --chats 2 $(if $(SEED),--seed $(SEED)) & \
@@ -72,7 +77,7 @@ chaos: ## kill everything at random and count what was lost: KILLS=50 SURFACE_KI
 
 backlog: ## start on messages that piled up, on every surface: MESSAGES=1000 CONVERSATIONS=200 SURFACES="matrix telegram discord web"
 	@scripts/synapse
-	$(CARGO) build --locked --workspace --bins
+	$(build_all)
 	@for surface in $(SURFACES); do \
 	  chats=10; if [ $$surface = discord ]; then chats=1; fi; \
 	  target/debug/cloister-lab chaos --$$surface --backlog $(MESSAGES) --users $$(($(CONVERSATIONS) / chats)) --chats $$chats \
@@ -80,7 +85,7 @@ backlog: ## start on messages that piled up, on every surface: MESSAGES=1000 CON
 	done
 
 redteam: ## attack this build: a model that obeys, a hostile agent, member, admin, operator: ATTACKER=agent ONLY=part of an id
-	$(CARGO) build --locked --workspace --bins
+	$(build_all)
 	target/debug/cloister-lab redteam $(if $(ATTACKER),--attacker $(ATTACKER)) $(if $(ONLY),--only $(ONLY))
 
 bench: ## measure this machine
@@ -134,4 +139,4 @@ schema: ## write docs/protocol.schema.json and docs/surface.schema.json from the
 openapi: ## write docs/openapi.json from the table of admin calls
 	$(CARGO) run --locked -q -p cloister-web --example openapi > docs/openapi.json
 
-.PHONY: help words up matrix-connector telegram-connector discord-connector test soak escape fuzz chaos backlog redteam bench screenshots pictures local-model matrix-bench audit-bench dist timings fresh lint matrix schema openapi
+.PHONY: help words up matrix-connector telegram-connector discord-connector test examples soak escape fuzz chaos backlog redteam bench screenshots pictures local-model matrix-bench audit-bench dist timings fresh lint matrix schema openapi
