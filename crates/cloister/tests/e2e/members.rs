@@ -18,7 +18,7 @@ struct Club {
 
 impl Club {
     async fn new(config: &str, model: ModelServerBuilder) -> Self {
-        let world = World::with(config, model).await;
+        let world = World::asking(config, model).await;
         let bob = world.add_user("bob").await;
         let club = world.json(&["workspace", "add", "book-club"]).await;
         assert_eq!(club["id"], "w3");
@@ -122,7 +122,7 @@ async fn what_a_member_says_directs_nobody_elses_work() {
     let install = crate::world::bash("pip install --target=lib example-package || true");
     let club = Club::new("", jobs(vec![("install", vec![install])])).await;
     let world = &club.world;
-    // Asked in any case, since it installs something; whose words are in it stands in the question.
+    // Asked in any case, since the operator wants installs asked about; whose words are in it stands in the question.
     let sources = async |owner: &mut AgentClient| {
         owner.say("job:install").await;
         let ask = frame(owner, "a question", |frame| match frame {
