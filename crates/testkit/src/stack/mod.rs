@@ -404,24 +404,33 @@ impl Stack {
 
     /// Runs a command of the command line.
     pub async fn cli(&self, arguments: &[&str]) -> Result<CliOutput, StackError> {
-        let command = || arguments.join(" ");
-        let run = self
-            .command()
+        self.cli_apart(arguments).await
+    }
+
+    /// The same, for whoever does something else with the stack meanwhile, as to kill it.
+    pub fn cli_apart(
+        &self,
+        arguments: &[&str],
+    ) -> impl Future<Output = Result<CliOutput, StackError>> + Send + 'static {
+        let shown = arguments.join(" ");
+        let mut command = self.command();
+        command
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .output();
-        let output = match timeout(CLI_TIME, run).await {
-            Ok(output) => output.map_err(io(format!("`cloister {}` did not run", command())))?,
-            Err(_elapsed) => return Err(StackError::CliLate { command: command() }),
-        };
-        Ok(CliOutput {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        })
+            .kill_on_drop(true);
+        async move {
+            let output = match timeout(CLI_TIME, command.output()).await {
+                Ok(output) => output.map_err(io(format!("`cloister {shown}` did not run")))?,
+                Err(_elapsed) => return Err(StackError::CliLate { command: shown }),
+            };
+            Ok(CliOutput {
+                code: output.status.code(),
+                stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+                stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            })
+        }
     }
 
     /// Runs a command that must succeed; what it printed.

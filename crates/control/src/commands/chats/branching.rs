@@ -117,7 +117,10 @@ impl Chats {
         if room == 0 {
             return Err(CommandRefusal::NoRoomToBranch.into());
         }
+        // A landing is copied whole or not at all.
+        let landing = control.inner.landings.alone(workspace).await;
         let copied = tokio::task::spawn_blocking(move || -> Result<_, Fault> {
+            let _landing = landing;
             let tree = control.layout().tree(workspace).map_err(Fault::io(failed))?;
             let (mut left, mut left_out) = (room, 0);
             for folder in FOLDERS {
