@@ -51,7 +51,7 @@ impl Club {
     }
 }
 
-/// Issue 13, points 6 and 9: another context's tasks and conversation, through the agent and on the socket.
+/// Another context's tasks and conversation, through the agent and on the socket.
 #[tokio::test]
 async fn a_member_reaches_nothing_of_another_context() {
     let calls = [
@@ -116,7 +116,7 @@ async fn a_member_reaches_nothing_of_another_context() {
     world.until_tasks(TaskState::Cancelled, 1).await;
 }
 
-/// Issue 13, point 7: Bob's words in the room are somebody else's to the owner, and what she has done there asks.
+/// Bob's words in the room are somebody else's to the owner, and what she has done there asks.
 #[tokio::test]
 async fn what_a_member_says_directs_nobody_elses_work() {
     let install = crate::world::bash("pip install --target=lib example-package || true");

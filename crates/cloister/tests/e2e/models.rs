@@ -41,7 +41,7 @@ async fn the_next_model_answers_when_one_does_not() {
     assert!(!seen.contains("cut in its middle"), "{seen}");
 }
 
-/// Issue 15.2: a chat's choice decides who is asked, its tasks included, until it is taken back or can't be had.
+/// A chat's choice decides who is asked, its tasks included, until it is taken back or can't be had.
 #[tokio::test]
 async fn a_chat_is_answered_by_the_model_that_was_chosen_for_it() {
     let model = ModelServer::builder()
@@ -113,7 +113,7 @@ async fn when_no_model_answers_it_is_said_which_and_why() {
     assert!(end.text.contains("failed") && end.text.contains("no such key"), "{}", end.text);
 }
 
-/// Issue 15.8: no page of a server in between and no command of the machine's reaches who can do nothing with it.
+/// No page of a server in between and no command of the machine's reaches who can do nothing with it.
 #[tokio::test]
 async fn a_member_is_told_in_plain_words_that_no_model_answers() {
     let page = "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head>\n\

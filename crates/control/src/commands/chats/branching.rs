@@ -126,6 +126,8 @@ impl Chats {
             for folder in FOLDERS {
                 let place = |chat| RelPath::parse(&format!("chats/{chat}/{folder}"));
                 let made = |file: &std::fs::File| control.backend().adopt(workspace, file);
+                // What was copied before a kill may be gone from there by now.
+                tree.empty_folder(&place(number)?)?;
                 let copied = tree.copy_folder(&place(from)?, &place(number)?, left, made)?;
                 left = left.saturating_sub(copied.bytes);
                 left_out += copied.left_out;
