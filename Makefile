@@ -8,6 +8,7 @@ CARGO ?= cargo
 DATA  ?=
 KILLS ?= 50
 SURFACE_KILLS ?= 8
+LANDING_KILLS ?= 10
 ROOMS ?= 1000
 MESSAGES ?= 1000
 CONVERSATIONS ?= 200
@@ -65,10 +66,11 @@ fuzz: ## throw mutated bytes at every parser: SECONDS=60 (each) TARGET=markdown 
 	CLOISTER_FUZZ_SECONDS=$(or $(SECONDS),60) $(if $(SEED),CLOISTER_FUZZ_SEED=$(SEED)) \
 	  $(CARGO) $(RUNNER) --locked --workspace fuzz_$(TARGET)
 
-chaos: ## kill everything at random and count what was lost: KILLS=50 SURFACE_KILLS=8 SEED=
+chaos: ## kill everything at random and count what was lost: KILLS=50 SURFACE_KILLS=8 LANDING_KILLS=10 SEED=
 	@scripts/synapse
 	$(build_all)
 	target/debug/cloister-lab chaos --kills $(KILLS) $(if $(SEED),--seed $(SEED))
+	target/debug/cloister-lab chaos --landings --kills $(LANDING_KILLS) $(if $(SEED),--seed $(SEED))
 	@legs=(); for surface in matrix telegram discord; do \
 	  target/debug/cloister-lab chaos --$$surface --kills $(SURFACE_KILLS) --users 3 --chats 2 $(if $(SEED),--seed $(SEED)) & \
 	  legs+=($$!); \

@@ -2,7 +2,7 @@ use super::*;
 
 const C1: ChatId = ChatId::from_number(1);
 
-/// Issue 13, point 6: a coordinator named the journal of another chat, and it was uploaded.
+/// A coordinator named the journal of another chat, and it was uploaded.
 #[test]
 fn a_chat_has_names_for_its_own_files_only() {
     let coordinator = |said| ChatFile::of_coordinator(C1, said);

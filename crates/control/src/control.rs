@@ -183,6 +183,9 @@ impl Control {
         self.keep("quotas", |control, rounds| async move {
             control.cells().watch_quotas(&rounds).await;
         });
+        self.keep("landings", |control, rounds| async move {
+            control.tasks().layers().keep_landings(&rounds).await;
+        });
         self.keep("layers", |control, rounds| async move {
             control.tasks().layers().keep_layers(&rounds).await;
         });

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use cloister_protocol::with_causes;
+use cloister_testkit::chaos::landings::{self, LandingsOptions};
 use cloister_testkit::chaos::rooms::{self, RoomsOptions, RoomsOutcome, Where};
 use cloister_testkit::chaos::{self, Options, Outcome};
 
@@ -25,6 +26,12 @@ pub(crate) struct Chaos {
     /// The same in direct messages of Discord
     #[arg(long, conflicts_with_all = ["matrix", "telegram"])]
     discord: bool,
+    /// Kill the control plane while what tasks did to files lands or is taken back, and compare all files
+    #[arg(long, conflicts_with_all = ["matrix", "telegram", "discord", "backlog"])]
+    landings: bool,
+    /// With landings: how many files each task has to do with
+    #[arg(long, requires = "landings", default_value_t = 400)]
+    files: u32,
     /// With a backlog: on the agent socket, which pages and terminals use
     #[arg(long, requires = "backlog", conflicts_with_all = ["matrix", "telegram", "discord"])]
     web: bool,
@@ -48,6 +55,9 @@ pub(crate) struct Chaos {
 }
 
 pub(crate) async fn run(arguments: &Chaos) -> ExitCode {
+    if arguments.landings {
+        return Box::pin(of_landings(arguments)).await;
+    }
     let surface = [
         (arguments.matrix, Where::Matrix),
         (arguments.telegram, Where::Telegram),
@@ -84,6 +94,40 @@ pub(crate) async fn run(arguments: &Chaos) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+async fn of_landings(arguments: &Chaos) -> ExitCode {
+    let options = LandingsOptions {
+        seed: arguments.seed.unwrap_or_else(any_seed),
+        kills: arguments.kills,
+        files: arguments.files,
+        time: Duration::from_secs(arguments.minutes * 60),
+    };
+    let outcome = Box::pin(landings::run(options)).await;
+    let mut stderr = std::io::stderr().lock();
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            let (seed, why) = (options.seed, with_causes(&error));
+            writeln!(stderr, "chaos: landings seed={seed}: {why}").ok();
+            return ExitCode::FAILURE;
+        }
+    };
+    for problem in &outcome.problems {
+        writeln!(stderr, "{problem}").ok();
+    }
+    if let Some(kept) = &outcome.kept {
+        let LandingsOptions { seed, kills, files, .. } = options;
+        writeln!(
+            stderr,
+            "data and log are in {}\nagain: target/debug/cloister-lab chaos --landings --seed {seed} --kills {kills} \
+             --files {files}",
+            kept.display()
+        )
+        .ok();
+    }
+    let told = writeln!(std::io::stdout().lock(), "{outcome}");
+    if told.is_ok() && outcome.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The same in rooms: users are people, chats are rooms.

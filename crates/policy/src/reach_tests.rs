@@ -10,7 +10,7 @@ fn every_request_is_listed_once() {
     }
 }
 
-/// Issue 13, point 6: no request of a cell reaches another context, let alone another workspace.
+/// No request of a cell reaches another context, let alone another workspace.
 #[test]
 fn no_row_reaches_further_than_the_context() {
     for request in CellRequest::ALL {

@@ -1,12 +1,12 @@
 use super::*;
 
 #[test]
-fn destroying_and_paying_are_risky() {
+fn paying_and_deploying_are_risky() {
     for words in [
-        "Delete everything older than a week",
-        "wipe the notes",
+        "Pay the invoice",
+        "publish the notes",
         "Deploy it.",
-        "Удали старые файлы",
+        "Оплати счёт",
         "tidy up, but plan first",
     ] {
         assert!(matches!(of_request(words), Risk::Risky { .. }), "{words}");
@@ -15,8 +15,14 @@ fn destroying_and_paying_are_risky() {
 
 #[test]
 fn everyday_requests_are_plain() {
-    for words in ["summarise this PDF", "what is the deletion policy?", "run: rm -f build.log", ""]
-    {
+    for words in [
+        "summarise this PDF",
+        "who pays for what?",
+        "Delete everything older than a week",
+        "Удали старые файлы",
+        "run: rm -f build.log",
+        "",
+    ] {
         assert_eq!(of_request(words), Risk::Plain, "{words}");
     }
 }

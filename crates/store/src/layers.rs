@@ -318,6 +318,19 @@ impl Layers {
     }
 }
 
+/// A task whose files were landing has ended: all of them are there.
+pub(crate) async fn has_landed(tx: &mut Tx, task: TaskId, now: i64) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE layers SET state = 'landed', ending = NULL, changed_at = ? WHERE task_id = ? AND state = 'landing'",
+    )
+    .bind(now)
+    .bind(task.number())
+    .execute(&mut *tx)
+    .await
+    .tried("note that files have landed")?;
+    Ok(())
+}
+
 async fn join_in(tx: &mut Tx, task: TaskId, above: TaskId, now: i64) -> Result<bool, StoreError> {
     let what = "join two layers";
     let mut stacks = Vec::new();

@@ -65,8 +65,9 @@ async fn a_task_whose_files_land_ends_as_was_written_before() {
     let [layer] = moving.as_slice() else { panic!("{moving:?}") };
     let ending = layer.ending.clone().unwrap();
     assert_eq!((ending.state, ending.result.as_str()), (TaskState::Done, "ok"));
+    assert_eq!(store.tasks().requeue_running().await.unwrap(), 0, "it is done: nothing runs again");
     assert!(store.tasks().end_task(task.id, ending).await.unwrap().is_some());
-    layers.set_state(task.id, LayerState::Landed).await.unwrap();
+    assert_eq!(layers.of(task.id).await.unwrap().unwrap().state, LayerState::Landed);
     assert!(layers.in_states(&[LayerState::Landing]).await.unwrap().is_empty());
 }
 

@@ -190,7 +190,7 @@ async fn a_name_follows_from_the_surface() {
     );
 }
 
-/// Issue 13, point 22: a title that was given here and is not shown yet is newer than a name that comes from the
+/// A title that was given here and is not shown yet is newer than a name that comes from the
 /// surface; it is still to be shown there.
 #[tokio::test]
 async fn a_name_from_the_surface_does_not_take_a_newer_title_back() {

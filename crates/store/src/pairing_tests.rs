@@ -107,7 +107,7 @@ async fn expired_codes_and_those_beyond_the_newest_three_are_no_good() {
     assert!(live.contains(&"d") && live.contains(&"other"), "{live:?}");
 }
 
-/// Issue 13, point 10: whoever is not sure links the first account of somebody who was never here; from then on that
+/// Whoever is not sure links the first account of somebody who was never here; from then on that
 /// person is asked, and the code stays good for it.
 #[tokio::test]
 async fn only_a_newcomer_is_linked_unasked() {

@@ -211,7 +211,7 @@ fn files_with(dir: &Path, needle: &str) -> Vec<String> {
     found
 }
 
-/// Issue 13: whoever reads all that is a person's has an entry in that person's chain; a long export has one an hour.
+/// Whoever reads all that is a person's has an entry in that person's chain; a long export has one an hour.
 #[tokio::test]
 async fn who_takes_along_the_data_of_a_person_is_on_record() {
     let dir = tempfile::tempdir().unwrap();

@@ -43,7 +43,7 @@ fn write(store: &Store) -> Asked<'_> {
     Box::pin(async { store.secrets().drop_expired_secrets().await.map(drop) })
 }
 
-/// Issue 13, point 16: whoever asked first waits for something else, and everybody after them would wait for it.
+/// Whoever asked first waits for something else, and everybody after them would wait for it.
 #[tokio::test]
 async fn a_read_ends_though_nobody_looks_at_those_before_it() {
     for readers in [1, 3] {

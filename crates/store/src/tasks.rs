@@ -8,7 +8,7 @@ use crate::conversations;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::inbox::{self, Inbound, InboxItem, Meant};
-use crate::{audit, grants, provenance, requests};
+use crate::{audit, grants, layers, provenance, requests};
 
 /// A task to be made.
 #[derive(Clone, Debug)]
@@ -424,11 +424,12 @@ impl Tasks {
     }
 
     /// After a restart no executor runs: what was running is queued again, and that attempt does
-    /// not count against the task.
+    /// not count against the task. Not what is done already, and whose files land.
     pub async fn requeue_running(&self) -> Result<u64, StoreError> {
         let mut tx = self.store.begin_one().await?;
         let done = sqlx::query(
-            "UPDATE tasks SET state = 'queued', attempts = max(attempts - 1, 0) WHERE state = 'running'",
+            "UPDATE tasks SET state = 'queued', attempts = max(attempts - 1, 0) WHERE state = 'running' \
+             AND NOT EXISTS (SELECT 1 FROM layers WHERE task_id = tasks.id AND state = 'landing')",
         )
         .execute(&mut *tx)
         .await
@@ -477,6 +478,7 @@ impl Tasks {
         .tried("end a task")?;
         let Some(row) = row else { return Ok(None) };
         let task = row.into_task()?;
+        layers::has_landed(&mut tx, id, now).await?;
         grants::end_with_task(&mut tx, id, now).await?;
         provenance::end_task(&mut tx, id).await?;
         if let Some(parent) = task.parent {

@@ -72,6 +72,18 @@ impl Product {
             .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {printed}"))
     }
 
+    /// The budget of a user, once what their answers took is booked, which is a moment after they were told.
+    ///
+    /// # Panics
+    /// When it never is as it should be.
+    pub async fn budget(&self, user: &str, booked: impl Fn(&Value) -> bool) -> Value {
+        eventually("every call is booked", || async {
+            let budget = self.json(&["budget", "show", "--user", user]).await;
+            (budget["reserved_usd"] == 0.0 && booked(&budget)).then_some(budget)
+        })
+        .await
+    }
+
     /// A file that holds a token, as an operator would make it: theirs alone, outside of the data directory.
     ///
     /// # Panics

@@ -42,7 +42,7 @@ fn chunks_add_up_to_the_answer_however_the_client_came() {
         vec![chunk(0, "he"), end("hello")],
         vec![chunk(0, "xx"), restart, chunk(0, "hello"), end("hello")],
         vec![chunk(0, "he"), chunk(2, "o"), end("hello")],
-        // What is stored overtook what waits in the queue (issue 13, point 17).
+        // What is stored overtook what waits in the queue.
         vec![end("hello"), chunk(0, "hello")],
         vec![chunk(0, "he"), end("hello"), chunk(1, "llo")],
         vec![end("hello"), chunk(0, "he"), restart_of_turn(), chunk(0, "hello")],

@@ -15,6 +15,7 @@ use super::failure::{Failure, ProviderSaid};
 use super::meter::Reached;
 use super::one_piece;
 use super::patience::{Patience, Waits};
+use super::retry_after::retry_after;
 use super::text_calls::CallsFromText;
 use crate::demo;
 use crate::keys::{ApiKey, KeyRing};
@@ -439,11 +440,7 @@ async fn look_and_send(
 
 async fn refused(response: reqwest::Response, key: Option<&ApiKey>) -> Failure {
     let code = response.status().as_u16();
-    let retry_after = response
-        .headers()
-        .get(header::RETRY_AFTER)
-        .and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok())
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let retry_after = retry_after(response.headers());
     let said = strip(&said_in(&error_body(response).await), key);
     Failure::Status { code, retry_after, said }
 }

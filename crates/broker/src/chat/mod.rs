@@ -19,6 +19,7 @@ mod one_piece;
 mod patience;
 mod pictures;
 mod request;
+mod retry_after;
 mod shape;
 mod shares;
 mod text_calls;

@@ -18,7 +18,7 @@ pub(super) const TOOL: Tool = Tool {
                 "instructions": {"type": "string", "description": "What to do, with which files, and what to bring back."},
                 "hosts": {"type": "array", "items": {"type": "string"}, "description": "Only when the task should reach less than the person's allowlist: host names such as pypi.org; an empty list keeps it offline."},
                 "secrets": {"type": "array", "items": {"type": "string"}, "description": "Only when the task should use fewer than all of the person's secrets: their names; an empty list gives it none."},
-                "risky": {"type": "boolean", "description": "True when it deletes, overwrites or can't be undone: the person approves its plan first."},
+                "risky": {"type": "boolean", "description": "True when it spends, or changes something outside that can't be undone: the person approves its plan first. What it does to files can be undone."},
             }),
             &["title", "instructions"],
         )

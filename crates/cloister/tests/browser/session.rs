@@ -156,7 +156,7 @@ async fn nobody_reaches_what_is_another_users() {
     assert!(!places.contains("People") && places.contains("Log out bob"), "{places}");
 }
 
-/// Issue 15.8: a name in any script is shown on the page and told to the agent; the user's own stays their id.
+/// A name in any script is shown on the page and told to the agent; the user's own stays their id.
 #[tokio::test(flavor = "multi_thread")]
 async fn people_are_called_by_a_name_in_any_script() {
     let world = World::start().await;
@@ -185,7 +185,7 @@ async fn people_are_called_by_a_name_in_any_script() {
     bob.wait_for_text("#greeting", "Hello, 鮑勃").await.unwrap();
 }
 
-/// Issue 15.8: each role is offered what its calls allow, and nothing that would be refused.
+/// Each role is offered what its calls allow, and nothing that would be refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn roles_are_offered_what_their_calls_allow() {
     let world = World::start().await;

@@ -251,7 +251,7 @@ const TAKEN_AWAY: &str = "(() => {
     };
 })()";
 
-/// Issue 15.6: what changed while a page was not connected, and has no row of its own, is shown when it is again.
+/// What changed while a page was not connected, and has no row of its own, is shown when it is again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_that_was_away_shows_how_tasks_and_questions_stand() {
     let world = World::with(jobs(steps)).await;

@@ -21,7 +21,8 @@ impl World {
     }
 
     pub(crate) async fn with(model: ModelServerBuilder) -> Self {
-        let product = Product::start(Stack::builder().same_port(), model).await;
+        let product =
+            Product::start(Stack::builder().asks_before_deleting().same_port(), model).await;
         let browser = Browser::start().await.unwrap();
         Self { product, browser }
     }

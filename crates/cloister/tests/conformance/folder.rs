@@ -29,7 +29,8 @@ impl Ground for Folder {
         let program = Path::new(PROGRAM).canonicalize().unwrap();
         let config =
             format!("{config}\n[connectors.folder]\nprogram = {:?}\n", program.to_str().unwrap());
-        let product = Product::start(Stack::builder().config(&config), model).await;
+        let product =
+            Product::start(Stack::builder().asks_before_deleting().config(&config), model).await;
         product.cli_ok(&["connector", "add", "folder", "--account", "office"]).await;
         Self { product }
     }

@@ -28,7 +28,8 @@ impl Ground for Matrix {
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
         let synapse = Synapse::shared().await.unwrap_or_else(|error| panic!("{error}"));
         let proxy = FaultProxy::before(&synapse).await.unwrap();
-        let product = Product::start(Stack::builder().config(config), model).await;
+        let product =
+            Product::start(Stack::builder().asks_before_deleting().config(config), model).await;
         let bot = connect(&product, &synapse, &proxy.url()).await;
         Self { product, synapse, proxy, bot }
     }

@@ -26,7 +26,8 @@ impl Ground for Telegram {
 
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
         let server = TelegramServer::start().await.unwrap();
-        let product = Product::start(Stack::builder().config(config), model).await;
+        let product =
+            Product::start(Stack::builder().asks_before_deleting().config(config), model).await;
         let bot = connect(&product, &server).await;
         Self { product, server, bot }
     }

@@ -31,7 +31,7 @@ impl Ground for Terminal {
     const WAY_IN: &'static str = "cloister user";
 
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
-        let stack = Stack::builder().config(config).same_port();
+        let stack = Stack::builder().asks_before_deleting().config(config).same_port();
         Self { product: Product::start(stack, model).await }
     }
 

@@ -17,7 +17,8 @@ async fn a_person_with_every_account_has_one_agent() {
     let synapse = Synapse::shared().await.unwrap_or_else(|error| panic!("{error}"));
     let telegram = TelegramServer::start().await.unwrap();
     let discord = Discord::start().await.unwrap();
-    let product = Product::start(Stack::builder(), ModelServer::builder()).await;
+    let product =
+        Product::start(Stack::builder().asks_before_deleting(), ModelServer::builder()).await;
     let on_matrix = matrix::connect(&product, &synapse, &synapse.url()).await;
     let on_telegram = telegram::connect(&product, &telegram).await;
     let on_discord = discord::connect(&product, &discord).await;

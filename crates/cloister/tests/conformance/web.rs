@@ -39,7 +39,7 @@ impl Ground for Web {
     const WAY_IN: &'static str = "/api/v1/sessions";
 
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
-        let stack = Stack::builder().config(config).same_port();
+        let stack = Stack::builder().asks_before_deleting().config(config).same_port();
         Self { product: Product::start(stack, model).await }
     }
 

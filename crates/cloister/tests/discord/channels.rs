@@ -245,7 +245,7 @@ async fn the_bots_role_names_it() {
     world.assert_clean();
 }
 
-/// Issue 13, point 18: what was said in a channel before it was connected was not said to the agent, however late that is
+/// What was said in a channel before it was connected was not said to the agent, however late that is
 /// heard of; what is said afterwards is.
 #[tokio::test]
 async fn what_was_said_before_a_channel_was_connected_is_history() {

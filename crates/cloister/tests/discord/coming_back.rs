@@ -4,7 +4,7 @@ use cloister_testkit::Reply;
 
 use crate::world::{World, texts};
 
-/// Issue 13, point 21: nobody leaves a direct channel; who closed theirs could not be told how to pair, and is told when
+/// Nobody leaves a direct channel; who closed theirs could not be told how to pair, and is told when
 /// they come again the same day.
 #[tokio::test]
 async fn a_stranger_who_could_not_be_told_is_told_later() {
@@ -25,7 +25,7 @@ async fn a_stranger_who_could_not_be_told_is_told_later() {
     world.assert_clean();
 }
 
-/// Issue 13, point 23: nobody claims that a thread is there which was deleted; a server that the bot was taken off is the
+/// Nobody claims that a thread is there which was deleted; a server that the bot was taken off is the
 /// same again with the next message once it is back.
 #[tokio::test]
 async fn what_is_gone_is_not_claimed_and_what_comes_back_goes_on() {
@@ -50,7 +50,7 @@ async fn what_is_gone_is_not_claimed_and_what_comes_back_goes_on() {
     world.assert_clean();
 }
 
-/// Issue 13, point 23: who asks what is going on while an answer is being written is told so.
+/// Who asks what is going on while an answer is being written is told so.
 #[tokio::test]
 async fn an_answer_under_way_is_told_of() {
     let world = World::start().await;

@@ -68,7 +68,7 @@ async fn an_answer_that_streams_can_be_cancelled() {
     steps.allow(2);
     ann.say(dm, "talk");
     ann.wait_for(dm, "a part", |seen| seen.content.starts_with("this")).await;
-    // Issue 13, point 23: that an answer is being written is something that runs, and a stopped one says so.
+    // That an answer is being written is something that runs, and a stopped one says so.
     let status = ann.ask(dm, "/status", "Budget:").await;
     assert!(status.text().contains("answering in C1"), "{}", status.text());
     ann.ask(dm, "/cancel", "I stop what I was saying").await;

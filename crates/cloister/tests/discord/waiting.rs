@@ -31,7 +31,7 @@ async fn one_slow_file_holds_up_nobody_else() {
     world.assert_clean();
 }
 
-/// Issue 13, point 23: a file that does not come holds up what its sender wrote after it for seconds, and no longer.
+/// A file that does not come holds up what its sender wrote after it for seconds, and no longer.
 #[tokio::test]
 async fn a_file_that_does_not_come_is_passed_by() {
     let world = World::builder().config(SOON).start().await;

@@ -31,7 +31,11 @@ impl WorldBuilder {
     /// With a bot that is not connected yet.
     pub(crate) async fn bare(self) -> World {
         let discord = Discord::start().await.unwrap();
-        let product = Product::start(Stack::builder().config(&self.config), self.model).await;
+        let product = Product::start(
+            Stack::builder().asks_before_deleting().config(&self.config),
+            self.model,
+        )
+        .await;
         let bot = discord.bot("helper");
         World { product, discord, bot }
     }

@@ -17,7 +17,7 @@ fn hostile() -> Vec<Reply> {
 
 async fn world() -> World {
     let steps: Jobs = vec![("tidy", tidy()), ("hostile", hostile())];
-    World::with("", jobs(steps)).await
+    World::asking("", jobs(steps)).await
 }
 
 /// G2: a conversation shows the question and takes the answer on the line below.

@@ -32,7 +32,7 @@ async fn stuck(address: &str, path: &str) -> TcpStream {
     stream
 }
 
-/// Issue 13, point 11: with 5,200 connections held open by a stranger, somebody who is logged in is answered on the
+/// With 5,200 connections held open by a stranger, somebody who is logged in is answered on the
 /// socket they had and on a new one, and so are a new person and the operator's own socket.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thousands_of_stuck_connections_keep_nobody_out() {

@@ -273,7 +273,7 @@ async fn a_second_message_takes_over_the_answer_that_is_being_written() {
     assert_eq!(asked.messages().len(), 4, "{:?}", asked.messages());
 }
 
-/// Issue 15: each person chooses what a message of theirs does to the answer they wait for; the installation's way is for
+/// Each person chooses what a message of theirs does to the answer they wait for; the installation's way is for
 /// who chose none.
 #[tokio::test]
 async fn a_person_chooses_what_a_second_message_does() {

@@ -4,6 +4,7 @@ use cloister_protocol::{AgentFrame, MessageId, TaskState};
 use cloister_testkit::stack::processes::{Kind, signal};
 use cloister_testkit::{AgentClient, Reply};
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::world::{PATIENCE, Talk, World, bash, eventually, frame, jobs, report, reports};
 
@@ -121,13 +122,11 @@ async fn a_stop_and_a_start_keep_everything() {
     report(&mut client).await;
     // What an answer took is booked a moment after it is told.
     let asked = (world.model.requests().len() - asked_before) as u64;
-    let budget = eventually("every call is booked", || async {
-        let budget = world.json(&["budget", "show"]).await;
+    let all = |budget: &Value| {
         let calls = budget["usage"].as_array().unwrap().iter();
-        let booked: u64 = calls.map(|row| row["calls"].as_u64().unwrap()).sum();
-        (booked == asked).then_some(budget)
-    })
-    .await;
+        calls.map(|row| row["calls"].as_u64().unwrap()).sum::<u64>() == asked
+    };
+    let budget = world.budget("owner", all).await;
     let before = (world.transcript("C1").await.len(), budget);
 
     world.stack.restart().await.unwrap();

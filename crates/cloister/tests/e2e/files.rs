@@ -149,8 +149,8 @@ async fn asked(client: &mut AgentClient, about: &str) {
     assert!(ask.text.contains(about), "{}", ask.text);
 }
 
-/// G5: what a person allowed opens exactly that. Their own files stay read-only for all code of the task,
-/// and one of them goes when they allow that very deletion, which the control plane makes.
+/// G5: what a person sent stays read-only for all code of a task, and one of these files goes when they allow that
+/// very deletion, which the control plane makes.
 #[tokio::test]
 async fn what_was_sent_is_read_only_for_a_task_whatever_was_allowed() {
     let python = |code: &str| Reply::tool_call("python", json!({"code": code}));
@@ -173,9 +173,7 @@ async fn what_was_sent_is_read_only_for_a_task_whatever_was_allowed() {
 
     let mut client = world.owner().await;
     client.say("job:spoil").await;
-    asked(&mut client, "rm -rf build").await;
-    client.say("/yes").await;
-    // Nothing in between was asked: what can't be done is no question.
+    // Nothing before was asked: neither what can be taken back nor what can't be done is a question.
     asked(&mut client, "rm incoming/ledger.csv").await;
     assert_eq!(kept(), "precious\n");
     client.say("/no").await;

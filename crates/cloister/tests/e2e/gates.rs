@@ -95,11 +95,22 @@ async fn serve(mut stream: TcpStream, kept: Arc<Mutex<Vec<String>>>, raw: Arc<Mu
 
 /// The product with two hosts that its tasks may reach.
 pub(crate) async fn world(hold_s: u32, outside: &Outside, script: Jobs) -> World {
+    reaching(outside, World::with(&config(hold_s, outside), jobs(script)).await).await
+}
+
+/// The same, where an operator's policy asks before anything is deleted or installed.
+async fn asking_world(hold_s: u32, outside: &Outside, script: Jobs) -> World {
+    reaching(outside, World::asking(&config(hold_s, outside), jobs(script)).await).await
+}
+
+fn config(hold_s: u32, outside: &Outside) -> String {
     let port = outside.port;
-    let config = format!(
+    format!(
         "[gates]\nhold_s = {hold_s}\n[egress.hosts]\n\"hook.test:{port}\" = \"127.0.0.1\"\n\"page.test:{port}\" = \"127.0.0.1\"\n"
-    );
-    let world = World::with(&config, jobs(script)).await;
+    )
+}
+
+async fn reaching(outside: &Outside, world: World) -> World {
     let rules = ["hook.test", "page.test"].map(|host| outside.url(host, ""));
     world.stack.cli_ok(&["egress", "allow", &rules[0], &rules[1]]).await.unwrap();
     world
@@ -302,7 +313,7 @@ async fn a_destructive_command_is_shown_whole_and_runs_only_when_it_is_allowed()
         ("long", vec![bash(&long), bash("echo went on")]),
         ("clean", vec![bash("rm keep.txt"), bash("ls")]),
     ];
-    let world = world(20, &outside, script).await;
+    let world = asking_world(20, &outside, script).await;
     let mut client = world.owner().await;
     ask_for_report(&mut client, "job:keep").await;
     client.say("job:long").await;
@@ -356,7 +367,7 @@ async fn a_middle_action_is_asked_once_and_then_remembered() {
     let outside = Outside::start().await;
     let install = vec![bash("pip install nobody-has-this-package")];
     let other = vec![bash("pip install nobody-has-this-package another")];
-    let world = world(20, &outside, vec![("install", install), ("other", other)]).await;
+    let world = asking_world(20, &outside, vec![("install", install), ("other", other)]).await;
     let mut client = world.owner().await;
     client.say("job:install").await;
     let first = question(&mut client).await;

@@ -18,7 +18,7 @@ struct Club {
 
 impl Club {
     async fn new(config: &str, model: ModelServerBuilder) -> Self {
-        let world = World::with(config, model).await;
+        let world = World::asking(config, model).await;
         let bob = world.add_user("bob").await;
         let club = world.json(&["workspace", "add", "book-club"]).await;
         assert_eq!(club["id"], "w3");
@@ -51,7 +51,7 @@ impl Club {
     }
 }
 
-/// Issue 13, points 6 and 9: another context's tasks and conversation, through the agent and on the socket.
+/// Another context's tasks and conversation, through the agent and on the socket.
 #[tokio::test]
 async fn a_member_reaches_nothing_of_another_context() {
     let calls = [
@@ -116,13 +116,13 @@ async fn a_member_reaches_nothing_of_another_context() {
     world.until_tasks(TaskState::Cancelled, 1).await;
 }
 
-/// Issue 13, point 7: Bob's words in the room are somebody else's to the owner, and what she has done there asks.
+/// Bob's words in the room are somebody else's to the owner, and what she has done there asks.
 #[tokio::test]
 async fn what_a_member_says_directs_nobody_elses_work() {
     let install = crate::world::bash("pip install --target=lib example-package || true");
     let club = Club::new("", jobs(vec![("install", vec![install])])).await;
     let world = &club.world;
-    // Asked in any case, since it installs something; whose words are in it stands in the question.
+    // Asked in any case, since the operator wants installs asked about; whose words are in it stands in the question.
     let sources = async |owner: &mut AgentClient| {
         owner.say("job:install").await;
         let ask = frame(owner, "a question", |frame| match frame {

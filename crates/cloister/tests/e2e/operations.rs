@@ -144,7 +144,7 @@ async fn readiness_names_each_thing_that_a_message_needs() {
     assert_eq!(ids, expected);
 }
 
-/// Issue 13, point 16: while somebody holds the database, readiness, metrics, status and the log say who; and
+/// While somebody holds the database, readiness, metrics, status and the log say who; and
 /// it is ready again by itself.
 #[tokio::test]
 async fn readiness_says_who_holds_the_database() {

@@ -151,7 +151,7 @@ async fn a_rebound_name_gets_nothing_at_all() {
     );
 }
 
-/// Issue 13, point 12 (E75): another site sends a browser to a link of the attacker's own. It shows whose it is; the
+/// E75: another site sends a browser to a link of the attacker's own. It shows whose it is; the
 /// person stays who they are, and the link stays unused.
 #[tokio::test]
 async fn a_link_of_another_site_logs_nobody_in() {

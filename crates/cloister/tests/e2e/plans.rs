@@ -40,7 +40,7 @@ async fn a_risky_request_waits_through_a_restart_and_goes_on_with_yes() {
     let (mut world, mut client) = with_a_file().await;
     let file = world.files(1, 1).join("keep.txt");
     // The person's own word makes it risky, whatever the coordinator thinks.
-    client.say("please delete everything with job:wipe").await;
+    client.say("please deploy everything with job:wipe").await;
     question(&mut client).await;
     assert!(file.exists());
     world.until_tasks(TaskState::Waiting, 1).await;
@@ -125,7 +125,7 @@ async fn a_task_that_waits_can_be_cancelled() {
 async fn before_the_plan_even_an_agent_that_obeys_nothing_has_nothing_to_write_to() {
     let world = World::with("", jobs(vec![("idle", vec![Reply::hang()])])).await;
     let mut client = world.owner().await;
-    client.say("please delete everything with job:idle").await;
+    client.say("please deploy everything with job:idle").await;
     let executor = eventually("an executor", || async { world.agents(Kind::Executor).pop() }).await;
     let mounts = std::fs::read_to_string(format!("/proc/{executor}/mountinfo")).unwrap();
     for place in ["/chat", "/chat/incoming"] {

@@ -145,9 +145,10 @@ async fn any_request_can_be_explained() {
     let fetch = ["executor", "owner", "fetch_writing", "domain:api.example.org", "--untrusted"];
     let told = explain(&fetch).await;
     assert_eq!((&told["outcome"], &told["class"]), (&"ask".into(), &"outward".into()), "{told}");
-    let told =
-        explain(&["executor", "owner", "change_by_tool", "tool:bash", "--risk", "destructive"])
-            .await;
+    let delete = ["executor", "owner", "change_by_tool", "tool:bash", "--risk", "destructive"];
+    let told = explain(&delete).await;
+    assert_eq!(told["outcome"], "allow", "it can be taken back: {told}");
+    let told = explain(&[&delete[..], &["--unconfined"]].concat()).await;
     assert_eq!(
         (&told["outcome"], &told["class"]),
         (&"ask".into(), &"destructive".into()),

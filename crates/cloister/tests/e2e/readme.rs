@@ -50,21 +50,19 @@ async fn the_first_five_minutes_go_as_they_are_written() {
             assert!(told.contains("Linux") && told.contains("[exit code 0]"), "{told}");
         }
     }
-    let (_, from) = section.split_once("Say `").unwrap();
-    let said: Vec<&str> =
-        from.split('`').step_by(2).take_while(|line| line.starts_with("run: ")).collect();
-    let (asked, before) = said.split_last().unwrap();
-    for line in before {
-        client.say(line).await;
-        report(&mut client).await;
-    }
+    let (file, from) =
+        section.split_once("Send a file, `").unwrap().1.split_once("`. Say `").unwrap();
+    let sent = format!("/cells/{}/v1/chats/C1/files?name={file}", session.workspace);
+    let sent = stack.http("POST", &sent, Some(&session.token), b"hi".to_vec()).await.unwrap();
+    assert_eq!(sent.status, 200, "{}", sent.text());
+    let (asked, _) = from.split_once('`').unwrap();
     client.say(asked).await;
     let title = frame(&mut client, "a question", |frame| match frame {
         AgentFrame::Ask(ask) => Some(ask.title.clone()),
         _ => None,
     })
     .await;
-    assert_eq!(title, *asked);
+    assert_eq!(title, asked);
 
     // What `alias` does for a person, a folder of programs does for a script.
     let (alias, commands) = in_a_terminal.split_once("\n\n").unwrap();

@@ -1,5 +1,5 @@
 //! What leaves is built anew by the broker, is what a person was shown, and goes where they were shown; what a task
-//! with foreign content chooses unasked is counted (issue 13, points 1 to 5).
+//! with foreign content chooses unasked is counted.
 
 use cloister_protocol::Answer;
 

@@ -98,7 +98,7 @@ async fn a_conversation_with_pastes_files_and_history() {
     assert_eq!(terminal.leaves().await, Some(0));
 }
 
-/// Issue 13, point 17: the connection breaks when a part of the answer stands there already, and the next one brings
+/// The connection breaks when a part of the answer stands there already, and the next one brings
 /// the answer from its beginning.
 #[tokio::test]
 async fn an_answer_that_comes_again_after_a_break_stands_there_once() {

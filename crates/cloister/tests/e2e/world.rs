@@ -98,6 +98,12 @@ impl World {
         Self::with("", ModelServer::builder()).await
     }
 
+    /// Where an operator's policy asks before anything is deleted or installed.
+    pub(crate) async fn asking(config: &str, model: ModelServerBuilder) -> Self {
+        let stack = Stack::builder().asks_before_deleting().config(config);
+        Self { product: Product::start(stack, model).await }
+    }
+
     pub(crate) async fn with(config: &str, model: ModelServerBuilder) -> Self {
         Self { product: Product::start(Stack::builder().config(config), model).await }
     }

@@ -1,5 +1,5 @@
 //! Much at once: many rooms of one person, and a start on what has piled up. All of it is answered, and nobody
-//! else waits (issue 13, point 16). Every stack of these tests reads the database through one connection.
+//! else waits. Every stack of these tests reads the database through one connection.
 
 use std::time::Duration;
 

@@ -37,7 +37,7 @@ async fn open_questions(world: &World, user: &str) -> usize {
     world.json(&["task", "approvals", "--user", user]).await.as_array().unwrap().len()
 }
 
-/// Issue 13, point 18: a room has a history when the bot is invited to it. None of it is obeyed or answered,
+/// A room has a history when the bot is invited to it. None of it is obeyed or answered,
 /// commands and messages alike; what comes after the invitation is, also before the bot has come in.
 #[tokio::test]
 async fn what_stood_in_a_room_before_the_invitation_is_history() {
@@ -62,7 +62,7 @@ async fn what_stood_in_a_room_before_the_invitation_is_history() {
     assert!(chats.contains("Kept") && !chats.contains("Unwanted"), "{chats}");
 }
 
-/// Issue 13, point 18: the same after a kill right after the bot came in: what is asked for again is looked at in
+/// The same after a kill right after the bot came in: what is asked for again is looked at in
 /// the same way, and nothing that came after the invitation is lost.
 #[tokio::test]
 async fn history_is_history_after_a_kill_too() {
@@ -92,7 +92,7 @@ async fn history_is_history_after_a_kill_too() {
     assert!(chats.contains("Kept"), "{chats}");
 }
 
-/// Issue 13, point 19: a room that people can come into unasked is nobody's own, whoever is in it now.
+/// A room that people can come into unasked is nobody's own, whoever is in it now.
 #[tokio::test]
 async fn a_public_room_is_not_private() {
     let world = World::builder().plain_rooms().start().await;
@@ -113,7 +113,7 @@ async fn a_public_room_is_not_private() {
     assert_eq!(world.model.request_count(), 0);
 }
 
-/// Issue 13, point 19: what a room is counts at each message, not when the bot came: one that is opened is closed to
+/// What a room is counts at each message, not when the bot came: one that is opened is closed to
 /// us, a stranger who comes in reads nothing, and one that is closed again works again.
 #[tokio::test]
 async fn a_room_that_is_opened_is_silent_until_it_is_closed() {
@@ -149,7 +149,7 @@ async fn a_room_that_is_opened_is_silent_until_it_is_closed() {
     assert!(!heard.iter().any(|text| text.contains("is open")), "{heard:#?}");
 }
 
-/// Issue 13, point 19: who writes in the clear is told so, once.
+/// Who writes in the clear is told so, once.
 #[tokio::test]
 async fn a_direct_room_in_the_clear_is_warned_of_once() {
     let world = World::start().await;
@@ -176,7 +176,7 @@ async fn recorded(world: &World, question: &Post) {
     .await;
 }
 
-/// Issue 13, point 20: a reaction allows while its person is alone with the bot and the question stands, and at no
+/// A reaction allows while its person is alone with the bot and the question stands, and at no
 /// other time.
 #[tokio::test]
 async fn a_reaction_allows_alone_and_what_still_stands() {

@@ -36,7 +36,7 @@ async fn rename(world: &World, user: &str, title: &str) {
     assert!(answer.text.contains(title), "{}", answer.text);
 }
 
-/// Issue 13, point 22: a comparison that knows less than the server has does not take a new title back, also after
+/// A comparison that knows less than the server has does not take a new title back, also after
 /// a kill.
 #[tokio::test]
 async fn a_comparison_does_not_take_a_new_title_back() {
@@ -64,7 +64,7 @@ async fn a_comparison_does_not_take_a_new_title_back() {
     assert_eq!(name_of(&ann, &c1).await, "C1 · Newer");
 }
 
-/// Issue 13, point 22: a name that its person gave a room before a newer title is older than that, however late the
+/// A name that its person gave a room before a newer title is older than that, however late the
 /// bot hears of it; one that they give afterwards counts.
 #[tokio::test]
 async fn a_name_that_is_heard_of_late_is_older() {
@@ -87,7 +87,7 @@ async fn a_name_that_is_heard_of_late_is_older() {
     assert_eq!(name_of(&ann, &c1).await, "Third");
 }
 
-/// Issue 13, point 21: who left the room where they were told how to pair is told again when they come again, the
+/// Who left the room where they were told how to pair is told again when they come again, the
 /// same day; and no invitation is turned down without a word.
 #[tokio::test]
 async fn who_left_can_pair_again_and_is_told_why_not() {
@@ -117,7 +117,7 @@ async fn who_left_can_pair_again_and_is_told_why_not() {
     assert_eq!(world.model.request_count(), 0);
 }
 
-/// Issue 13, point 21: it is bounded how often a stranger is let in, and that is said too.
+/// It is bounded how often a stranger is let in, and that is said too.
 #[tokio::test]
 async fn a_stranger_is_let_in_a_few_times_a_day() {
     let world = World::start().await;
@@ -144,7 +144,7 @@ async fn a_stranger_is_let_in_a_few_times_a_day() {
     assert_eq!(let_in, 4, "once, and a few times again");
 }
 
-/// Issue 13, point 23: who left their Space is offered it again when they ask for their chats.
+/// Who left their Space is offered it again when they ask for their chats.
 #[tokio::test]
 async fn a_space_that_was_left_is_offered_again() {
     let world = World::builder().plain_rooms().start().await;
@@ -161,7 +161,7 @@ async fn a_space_that_was_left_is_offered_again() {
         .unwrap();
 }
 
-/// Issue 13, point 23: a room and a Space that vanished from the server are made again, and `!chats C2` does not claim
+/// A room and a Space that vanished from the server are made again, and `!chats C2` does not claim
 /// that what is gone is there.
 #[tokio::test]
 async fn what_vanished_from_the_server_is_made_again() {
@@ -197,7 +197,7 @@ async fn what_vanished_from_the_server_is_made_again() {
     asks(&mut ann, &third, "third", "echo: third").await;
 }
 
-/// Issue 13, point 23: a reset that leaves leaves every room, marked or not, and turns down what it is invited to.
+/// A reset that leaves leaves every room, marked or not, and turns down what it is invited to.
 #[tokio::test]
 async fn a_reset_that_leaves_leaves_every_room() {
     let world = World::builder().plain_rooms().start().await;
@@ -223,7 +223,7 @@ fn posted(world: &World) -> Vec<String> {
     sent.map(|sent| sent.path).collect()
 }
 
-/// Issue 13, point 23: forgetting here greets nobody again.
+/// Forgetting here greets nobody again.
 #[tokio::test]
 async fn a_local_reset_greets_nobody_again() {
     let world = World::builder().plain_rooms().behind_proxy().start().await;
@@ -254,7 +254,7 @@ async fn a_local_reset_greets_nobody_again() {
     assert_eq!(ann.rooms().count(), 3, "and makes no room again: {:?}", ann.names());
 }
 
-/// Issue 13, point 23: an account is removed by who says so twice; then it is in no room any more.
+/// An account is removed by who says so twice; then it is in no room any more.
 #[tokio::test]
 async fn an_account_is_removed_when_it_is_meant_and_leaves_its_rooms() {
     let world = World::builder().plain_rooms().start().await;
@@ -269,7 +269,7 @@ async fn an_account_is_removed_when_it_is_meant_and_leaves_its_rooms() {
     assert!(world.json(&["matrix", "list"]).await.as_array().unwrap().is_empty());
 }
 
-/// Issue 13, point 23: who asks what is going on while an answer is being written is told so; what is stopped says
+/// Who asks what is going on while an answer is being written is told so; what is stopped says
 /// that it was.
 #[tokio::test]
 async fn an_answer_under_way_is_told_of_and_a_stopped_one_is_marked() {
@@ -299,7 +299,7 @@ async fn an_answer_under_way_is_told_of_and_a_stopped_one_is_marked() {
     asks(&mut ann, &c1, "!status", "Nothing is running").await;
 }
 
-/// Issue 13, point 23: a file that the homeserver does not have holds up what comes after it for seconds: that is
+/// A file that the homeserver does not have holds up what comes after it for seconds: that is
 /// answered before the file is given up.
 #[tokio::test]
 async fn a_missing_file_does_not_hold_its_room() {
@@ -314,7 +314,7 @@ async fn a_missing_file_does_not_hold_its_room() {
     hears(&mut ann, &c1, "lost.txt").await;
 }
 
-/// Issue 13, point 23: a long answer grows message by message, not only in its first one.
+/// A long answer grows message by message, not only in its first one.
 #[tokio::test]
 async fn the_later_messages_of_a_long_answer_grow_too() {
     let config = "[matrix]\nedit_every_ms = 200\n";

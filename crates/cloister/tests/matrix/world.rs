@@ -46,7 +46,11 @@ impl WorldBuilder {
         } else {
             None
         };
-        let product = Product::start(Stack::builder().config(&self.config), self.model).await;
+        let product = Product::start(
+            Stack::builder().asks_before_deleting().config(&self.config),
+            self.model,
+        )
+        .await;
         let bot = synapse.register("bot").await.unwrap();
         let world = World { product, synapse, proxy, bot, plain_rooms: self.plain_rooms };
         world.add_bot(&world.bot).await;

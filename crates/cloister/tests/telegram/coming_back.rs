@@ -4,7 +4,7 @@ use cloister_testkit::Reply;
 
 use crate::world::{World, count};
 
-/// Issue 13, point 21: who was told how to pair, blocked the bot and comes again is told again the same day, and pairs.
+/// Who was told how to pair, blocked the bot and comes again is told again the same day, and pairs.
 #[tokio::test]
 async fn a_stranger_who_left_can_pair_again() {
     let world = World::start().await;
@@ -27,7 +27,7 @@ async fn a_stranger_who_left_can_pair_again() {
     assert_eq!(world.model.request_count(), 1, "a stranger reaches no model");
 }
 
-/// Issue 13, point 23: Telegram tells bots of no topic that is deleted. Who asks for its chat gets another one.
+/// Telegram tells bots of no topic that is deleted. Who asks for its chat gets another one.
 #[tokio::test]
 async fn a_topic_that_vanished_is_made_again_for_who_asks_for_its_chat() {
     let world = World::with_topics().await;
@@ -45,7 +45,7 @@ async fn a_topic_that_vanished_is_made_again_for_who_asks_for_its_chat() {
     assert!(seen.contains("aubergine"), "it is the same chat");
 }
 
-/// Issue 13, point 23: a group that the bot was thrown out of works again with the next message once it is back.
+/// A group that the bot was thrown out of works again with the next message once it is back.
 #[tokio::test]
 async fn a_group_that_was_left_is_the_same_again() {
     let world = World::start().await;
@@ -61,7 +61,7 @@ async fn a_group_that_was_left_is_the_same_again() {
     assert!(seen.contains("aubergine"), "it is the same chat");
 }
 
-/// Issue 13, point 23: who asks what is going on while an answer is being written is told so.
+/// Who asks what is going on while an answer is being written is told so.
 #[tokio::test]
 async fn an_answer_under_way_is_told_of() {
     let world = World::start().await;

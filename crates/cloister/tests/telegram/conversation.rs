@@ -171,7 +171,7 @@ async fn a_stranger_is_told_once_what_to_do() {
     assert!(!world.json(&["user", "list"]).await.to_string().contains("eve"));
 }
 
-/// Issue 13, point 21: who blocked the bot and starts it anew is told again how to pair, the same day; and not as often
+/// Who blocked the bot and starts it anew is told again how to pair, the same day; and not as often
 /// as they like.
 #[tokio::test]
 async fn a_stranger_who_starts_anew_is_told_again() {
@@ -238,7 +238,7 @@ async fn an_answer_can_be_cancelled() {
     steps.allow(2);
     ann.say(&chat, "talk");
     ann.wait_for_draft(&chat, |draft| draft.starts_with("this")).await;
-    // Issue 13, point 23: that an answer is being written is something that runs, and a stopped one says so.
+    // That an answer is being written is something that runs, and a stopped one says so.
     let status = ann.ask(&chat, "/status", "Budget:").await;
     assert!(status.text.contains("answering in C1"), "{}", status.text);
     ann.ask(&chat, "/cancel", "I stop what I was saying").await;

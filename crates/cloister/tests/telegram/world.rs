@@ -64,7 +64,10 @@ impl WorldBuilder {
     /// The product without a bot, and a bot that waits to be connected.
     pub(crate) async fn bare(self) -> World {
         let telegram = TelegramServer::paced(self.pacing).await.unwrap();
-        let stack = Stack::builder().config(&self.config).log_filter(self.log_filter);
+        let stack = Stack::builder()
+            .asks_before_deleting()
+            .config(&self.config)
+            .log_filter(self.log_filter);
         let product = Product::start(stack, self.model).await;
         let bot = telegram.bot_with("cloister_bot", self.bot);
         telegram.site(SITE, product.stack.address());

@@ -43,7 +43,7 @@ async fn answered(world: &World, row: &InboxItem) {
     }
 }
 
-/// Issue 13, point 8: one coordinator served all chats of a workspace.
+/// One coordinator served all chats of a workspace.
 #[tokio::test]
 async fn each_chat_has_a_coordinator_of_its_own_that_hears_of_no_other() {
     let (world, cells) = World::with_cells(CellOptions::default()).await;

@@ -460,7 +460,6 @@ fn wants_writing() -> bool {
     std::env::var_os("CLOISTER_WRITE_MATRIX").is_some()
 }
 
-/// Issue 13, point 6 and its class.
 #[tokio::test]
 async fn every_request_reaches_as_far_as_the_reviewed_matrix_says() {
     let mut scene = Scene::new().await;
@@ -510,7 +509,7 @@ async fn every_request_reaches_as_far_as_the_reviewed_matrix_says() {
     assert_eq!(reviewed, text, "`make matrix` writes it; review what changed");
 }
 
-/// Issue 13, point 6: a list shows the tasks of the context that the chat is in and of its agent, and no others.
+/// A list shows the tasks of the context that the chat is in and of its agent, and no others.
 #[tokio::test]
 async fn a_list_shows_the_tasks_of_its_own_context() {
     let mut scene = Scene::new().await;

@@ -30,7 +30,7 @@ async fn an_answer_is_shown_while_it_is_being_written_and_its_end_replaces_it() 
     courier.stopped().await;
 }
 
-/// Issue 13, point 23: the later messages of a long answer grow as the first one does; what was shown and is no part of
+/// The later messages of a long answer grow as the first one does; what was shown and is no part of
 /// the answer in the end says so.
 #[tokio::test]
 async fn a_long_answer_is_shown_message_by_message() {
@@ -64,7 +64,7 @@ async fn a_long_answer_is_shown_message_by_message() {
     courier.stopped().await;
 }
 
-/// Issue 13: what is written of a long answer is split once, and not all of it again for each piece that is shown: showing
+/// What is written of a long answer is split once, and not all of it again for each piece that is shown: showing
 /// the second half of one costs no more than showing the first.
 #[tokio::test]
 async fn a_long_answer_costs_as_much_at_its_end_as_at_its_beginning() {

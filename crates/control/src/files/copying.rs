@@ -58,6 +58,14 @@ impl Tree {
         Ok(copied)
     }
 
+    /// Takes away the files below a folder that nobody uses yet.
+    pub(crate) fn empty_folder(&self, folder: &RelPath) -> Result<(), FileError> {
+        for file in self.files_below(folder, MOST_FILES)? {
+            self.remove(&file)?;
+        }
+        Ok(())
+    }
+
     /// How long the copy is; none if that would be too much.
     fn copy_file(
         &self,

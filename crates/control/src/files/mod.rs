@@ -6,6 +6,7 @@
 //! checked by name and opened afterwards.
 
 mod copying;
+mod data;
 mod inventory;
 mod listing;
 mod name;
@@ -21,6 +22,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+pub(crate) use data::copy_data;
 pub use inventory::Inventory;
 pub use name::safe_name;
 pub(crate) use name::{is_invisible, numbered};

@@ -1,7 +1,7 @@
 //! One decision: the policies' verdict, provenance and grants together, and the question to people
 //! that may come of it.
 
-use cloister_policy::engine::{Cell, CellAsk, Known, Manifest, Names, Part, Request};
+use cloister_policy::engine::{Cell, CellAsk, Known, Manifest, Names, Outcome, Part, Request};
 use cloister_policy::gate::{
     self, Cleared, Decision, Digest, Effect, Grant, GrantId, PassedBy, Question, Reach, Template,
 };
@@ -17,7 +17,7 @@ use crate::error::Fault;
 use crate::gates::{GateError, GateRefusal, Gates};
 
 /// A question that is longer than this could not be shown whole, and is not put to anyone.
-const MAX_SHOWN_BYTES: usize = 512 << 10;
+pub(super) const MAX_SHOWN_BYTES: usize = 512 << 10;
 
 /// Something that a cell is about to do.
 pub(crate) struct Wanted {
@@ -82,22 +82,25 @@ impl Gates {
     pub(crate) async fn judge(&self, cell: &Cell, wanted: Wanted) -> Result<Judged, GateError> {
         // A call in the sandbox sends nothing by itself: that untrusted content is behind it makes a
         // question more careful, and is none of its own.
-        let confined = matches!(wanted.ask, CellAsk::CallTool { confined: true, .. });
+        let bounds = wanted.ask.bounds();
         let known = Known {
             stopped: self.control.stops().is_stopped(),
             plan_pending: wanted.plan_pending,
-            untrusted: matches!(wanted.flow, Flow::Ask { .. }) && !confined,
+            untrusted: matches!(wanted.flow, Flow::Ask { .. }) && !bounds.confined(),
         };
         let request = Request::cell(cell, &wanted.ask, &cell.place, known);
         let verdict = self.control.policies().engine().decide(&request);
+        // What can be taken back needs no question, whoever's content is in the task, unless a policy wants one.
+        let by_policy_alone = bounds.layered() && verdict.outcome == Outcome::Allow;
+        let flow = if by_policy_alone { &Flow::Run } else { &wanted.flow };
         // Most is simply allowed, and needs no look at what people have granted.
-        let mut decision = gate::decide(&wanted.effect, &[], &verdict, &wanted.flow);
+        let mut decision = gate::decide(&wanted.effect, &[], &verdict, flow);
         if let Decision::Ask(_) = decision {
             let asker = &wanted.effect.asker;
             let approvals = self.control.store().approvals();
             let grants = approvals.live_grants(asker.user, asker.workspace, asker.task).await?;
             let known: Vec<Grant> = grants.iter().filter_map(as_policy).collect();
-            decision = gate::decide(&wanted.effect, &known, &verdict, &wanted.flow);
+            decision = gate::decide(&wanted.effect, &known, &verdict, flow);
         }
         let pass = match decision {
             Decision::Run(pass) => pass,

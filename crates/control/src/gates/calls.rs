@@ -1,6 +1,6 @@
 //! Tool calls of executors, before they run.
 
-use cloister_policy::engine::CellAsk;
+use cloister_policy::engine::{Bounds, CellAsk};
 use cloister_policy::gate::{Action, Effect, Surroundings};
 use cloister_policy::provenance::Flow;
 use cloister_policy::shell::Originals;
@@ -10,6 +10,7 @@ use cloister_protocol::link::{CHAT_PATH, Call};
 use cloister_store::approvals::ApprovalState;
 use cloister_store::audit::{Entry, Fingerprint};
 use cloister_store::grants::Passing;
+use cloister_store::layers::LayerState;
 use serde::Deserialize;
 
 use super::asking::{Then, pass_entry, said_no};
@@ -55,6 +56,7 @@ impl Gates {
     pub(crate) async fn gate_call(&self, id: TaskId, call: &Call) -> Result<CallGate, GateError> {
         let mut looks = 0;
         let originals = originals_of(call);
+        let bounds = self.bounds_of(id, &originals).await?;
         loop {
             if self.control.stops().is_stopped() {
                 return Ok(CallGate::Stopped);
@@ -62,7 +64,7 @@ impl Gates {
             let (task, wanted) = {
                 let mut guard = self.control.provenance().live(id).await?;
                 let live = guard.get()?;
-                (live.task.clone(), wanted_by(live, call))
+                (live.task.clone(), wanted_by(live, call, bounds))
             };
             let cell = self.cell_of_task(&task).await?;
             let note =
@@ -97,6 +99,19 @@ impl Gates {
     }
 }
 
+impl Gates {
+    /// What keeps a call from doing what can't be undone. A task that has no layer of its own can't take back what
+    /// it does, nor can one that has what people sent deleted: the control plane does that at once.
+    async fn bounds_of(&self, id: TaskId, originals: &Originals) -> Result<Bounds, GateError> {
+        if let Originals::Deletes(_) = originals {
+            return Ok(Bounds::Sandbox);
+        }
+        let layer = self.control.store().layers().of(id).await?;
+        let works_on_one = layer.is_some_and(|layer| layer.state == LayerState::Open);
+        Ok(if works_on_one { Bounds::Layer } else { Bounds::Sandbox })
+    }
+}
+
 /// What a call means to do to what people sent.
 fn originals_of(call: &Call) -> Originals {
     match call.name.as_str() {
@@ -122,14 +137,14 @@ fn is_sent(path: &str) -> bool {
     below.split('/').find(|part| !part.is_empty() && *part != ".") == Some("incoming")
 }
 
-fn wanted_by(live: &Live, call: &Call) -> Wanted {
+fn wanted_by(live: &Live, call: &Call, bounds: Bounds) -> Wanted {
     let Live { task, context, plan_pending, plans, .. } = live;
     let Rating { action, folder, risk } = rate(call);
     let ask = CellAsk::CallTool {
         tool: call.name.clone(),
         changes: cloister_policy::is_mutating(&call.name),
         risk,
-        confined: true,
+        bounds,
     };
     let flow = match risk {
         Rated::Middle | Rated::Destructive | Rated::Outward if !context.is_trusted() => Flow::Ask {

@@ -28,7 +28,7 @@ impl World {
     }
 }
 
-/// Issue 13, point 7: what one member wrote counted as trusted for everybody.
+/// What one member wrote counted as trusted for everybody.
 #[tokio::test]
 async fn what_another_member_wrote_directs_nobody_else() {
     let (world, _cells) = club().await;
@@ -113,7 +113,7 @@ async fn what_another_member_kept_or_worked_on_directs_nobody_else() {
     assert!(files.trusted_for(world.bob.id) && !files.trusted_for(world.ada.id), "{files:?}");
 }
 
-/// Issue 13, point 8: what a coordinator starts carries the marks of all that it has served, and the one of
+/// What a coordinator starts carries the marks of all that it has served, and the one of
 /// another chat has served nothing of it.
 #[tokio::test]
 async fn what_a_coordinator_starts_carries_all_that_it_has_served() {

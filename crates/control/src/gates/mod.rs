@@ -20,8 +20,10 @@
 //!
 //! # Which tool calls still ask inside of a sandbox
 //!
-//! A tool call runs where the broker is the only way out, so most calls are harmless by construction.
-//! These still ask, because an honest executor should not do them unasked:
+//! A tool call runs where the broker is the only way out, on a layer over the chat's files whose landing can be
+//! taken back. So none of them asks by itself, whoever's content is in the task: deleting, overwriting, throwing
+//! commits away, installing, building. Operators' policies may still ask, and the default ones do where there is
+//! no layer:
 //!
 //! - *destructive* commands (deleting, emptying, throwing commits away): the files of the chat are the
 //!   person's, and the one thing in the sandbox that outlives it;
@@ -31,13 +33,14 @@
 //! *Outward* commands (push, publish, upload, mail) are not asked about as commands: the broker holds
 //! the request that they make, and shows exactly what would leave; asked twice, one action would be
 //! two questions. *Unknown* (code, programs that nobody has judged) runs: writing and running code is what an executor
-//! is for, what it sends out is held at the broker, what it spoils is its own chat's files. The tools
+//! is for, what it sends out is held at the broker, what it spoils is on its layer. The tools
 //! that read, and those that write or edit a file in place, run. A command that stands in a plan which
 //! the person has approved, on lines of its own or in backticks, was approved with it.
 //!
 //! What the person sent (`incoming/`) is writable in no sandbox, whatever was allowed. A call that would
 //! change it is refused and told to work on a copy; a command that does nothing but delete files of it,
-//! each written out, is asked about like any other, and then carried out by the control plane.
+//! each written out, is asked about every time, and then carried out by the control plane: it is on no layer, and
+//! can't be taken back.
 //!
 //! # What an answer opens
 //!
@@ -165,3 +168,7 @@ impl Gates {
 #[cfg(test)]
 #[path = "gates_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "everyday_tests.rs"]
+mod everyday_tests;

@@ -80,7 +80,7 @@ fn what_a_budget_does_not_allow_is_said_in_every_language() {
     }
 }
 
-/// Issue 15: several reasons are each said, and an operator's own stays as its operator wrote it.
+/// Several reasons are each said, and an operator's own stays as its operator wrote it.
 #[test]
 fn reasons_that_come_together_are_said_one_by_one() {
     let both = "it sends data to a host outside; you did not name new.example, and it is a new destination";

@@ -5,25 +5,26 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::os::fd::OwnedFd;
 
 use cloister_protocol::{TaskId, TaskState, with_causes};
 use cloister_store::audit::Entry;
 use cloister_store::layers::{Layer, LayerState};
 use cloister_store::tasks::{Ending, Task};
-use rustix::fs::{AtFlags, CWD};
 use serde::{Deserialize, Serialize};
 
-use super::Layers;
-use super::moving::{MoveStep, Mover, Roots};
-use super::place::{BEFORE, LayerPlace, UNDONE};
-use super::plan::{FileChange, Plan, Planning, plan};
-use super::scan::{self, LeftOut};
-use super::told::{summary, told};
+use super::moving::{Elsewhere, MoveStep, Mover, Roots};
+use super::place::{BEFORE, LayerPlace, UNDONE, open_files};
+use super::plan::{ChangeKind, FileChange, Plan, Planning, plan};
+use super::print::FilePrint;
+use super::scan::{self, Closed, LeftOut, ScanError};
+use super::told::{otherwise, summary, told};
 use super::undo::note_undone;
+use super::{Alone, Layers};
 use crate::error::Fault;
 use crate::files::remove_tree;
 use crate::layout::replace_private;
+use crate::tasks::{TaskError, TaskRefusal};
 
 /// What has landed of a task, and how it can be told again.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -32,8 +33,14 @@ pub(super) struct Landed {
     /// The folders that were made, and how open they are.
     #[serde(default)]
     pub(super) folders: Vec<(String, u32)>,
+    /// Those that are gone.
+    #[serde(default)]
+    pub(super) lost: Vec<(String, u32)>,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) stayed: Vec<String>,
+    /// What went otherwise than planned.
+    #[serde(default)]
+    otherwise: Option<String>,
 }
 
 /// A file as the landing left it.
@@ -77,28 +84,6 @@ mod some_print {
     }
 }
 
-/// What tells a file from another in its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct FilePrint {
-    inode: u64,
-    size: i64,
-    written: (i64, i64),
-}
-
-impl FilePrint {
-    pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
-        match rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(None),
-            stat => {
-                let stat = stat?;
-                let nanoseconds = i64::try_from(stat.st_mtime_nsec).unwrap_or_default();
-                let written = (stat.st_mtime, nanoseconds);
-                Ok(Some(Self { inode: stat.st_ino, size: stat.st_size, written }))
-            }
-        }
-    }
-}
-
 impl Layers {
     /// The end of a task that is done, after its files have landed or joined those of the task above; with what is to
     /// be said of them.
@@ -111,18 +96,23 @@ impl Layers {
         }
         if let Some(above) = task.parent {
             let joined = self.control.store().layers().join(task.id, above).await?;
-            if !joined {
-                tracing::warn!(task = %task.id, "the task above is over: what this one did is kept");
-                self.control.store().layers().set_state(task.id, LayerState::Kept).await?;
+            if joined {
+                return Ok(ending);
             }
-            return Ok(ending);
+            tracing::warn!(task = %task.id, "the task above is over: what this one did is kept");
+            self.control.store().layers().set_state(task.id, LayerState::Kept).await?;
+            let said = format!(
+                "The task above is over: what this one did to files was not put into the chat. `/task diff {0}` shows \
+                 it, `/task keep {0}` puts it there.",
+                task.id
+            );
+            return Ok(with_line(ending, &said));
         }
         if self.is_untouched(&layer).await {
             self.remove(&layer).await?;
             return Ok(ending);
         }
-        let landing = self.control.inner.landings.of(task.workspace);
-        let _alone = landing.alone.lock().await;
+        let alone = self.control.inner.landings.alone(task.workspace).await;
         let plan = match self.plan(&layer).await {
             Ok(plan) => plan,
             Err(error) => {
@@ -147,15 +137,17 @@ impl Layers {
         let entry = Entry::of_cell((task.workspace, Some(task.id)), "task.land", task.id);
         let entry = entry.with(summary(&plan));
         let states = (LayerState::Open, LayerState::Landing);
+        self.control.inner.landings.may_be_left();
         let begun =
             self.control.store().layers().begin_moving(task.id, states, Some(&ending), entry);
         if !begun.await? {
             // Ended meanwhile: nothing has moved.
             return Ok(ending);
         }
-        self.carry_out(&Layer { state: LayerState::Landing, ..layer }).await?;
+        let layer = Layer { state: LayerState::Landing, ending: Some(ending.clone()), ..layer };
+        let otherwise = self.carry_out(&layer, &alone).await?;
         self.took(task.workspace, plan.taken);
-        Ok(ending)
+        Ok(with_lines(ending, otherwise))
     }
 
     /// The end of a task that lands nothing: it says so, if the task did anything.
@@ -180,99 +172,127 @@ impl Layers {
         with_line(ending, &line)
     }
 
-    /// Goes on with what a kill has interrupted.
-    pub(crate) async fn take_up(&self) -> Result<(), Fault> {
-        let moving = [LayerState::Landing, LayerState::Undoing, LayerState::Redoing];
-        for layer in self.control.store().layers().in_states(&moving).await? {
-            if let Err(error) = self.carry_out(&layer).await {
-                // Tried again at the next start; its task waits for it.
-                tracing::error!(task = %layer.task, error = error.chain(), "the files of a task did not all move");
-                continue;
-            }
-            if let Some(ending) = layer.ending {
-                self.control.tasks().end_task(layer.task, ending).await?;
-            }
-        }
-        Ok(())
-    }
-
     /// What a landing would do now, on disk before it is answered with.
-    pub(super) async fn plan(&self, layer: &Layer) -> Result<Plan, Fault> {
+    pub(super) async fn plan(&self, layer: &Layer) -> Result<Plan, TaskError> {
         let failed = "what a task did could not be looked at";
-        let (stack, begun_ns, task) = (self.uppers(layer), layer.begun_ns, layer.task);
-        let files = self.control.layout().chat_files(layer.workspace, layer.chat);
-        let place = LayerPlace::of(self.control.layout(), layer.workspace);
-        let work = move || {
-            let scan = scan::scan(&stack).map_err(io::Error::other)?;
-            let planning = Planning { task, scan, layers: &stack, files: &files, begun_ns };
-            let plan = plan(planning).map_err(io::Error::other)?;
+        let (control, of, stack) = (self.control.clone(), layer.clone(), self.uppers(layer));
+        let work = move || -> Result<Plan, ScanError> {
+            let scan = scan::scan(&stack, Closed::Open)?;
+            let files = open_files(control.layout(), (of.workspace, of.chat))?;
+            let (task, begun_ns) = (of.task, of.begun_ns);
+            let plan = plan(Planning { task, scan, layers: &stack, files, begun_ns })?;
+            let place = LayerPlace::of(control.layout(), of.workspace);
             place.own(task, BEFORE)?;
             place.own(task, UNDONE)?;
             let json = serde_json::to_vec(&plan).map_err(io::Error::other)?;
             // What a task wrote is on disk before anything depends on it.
             rustix::fs::syncfs(File::open(place.task(task))?)?;
+            match std::fs::remove_file(place.elsewhere(task)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed?,
+            }
             replace_private(&place.plan(task), &json)?;
             Ok(plan)
         };
         let planned =
             tokio::task::spawn_blocking(work).await.map_err(Fault::interrupted(failed))?;
-        planned.map_err(Fault::io(failed))
+        let plan = match planned {
+            Ok(plan) => plan,
+            Err(ScanError::TooMuch) => return Err(TaskRefusal::TooMuchToLand.into()),
+            Err(ScanError::Io(error)) => return Err(Fault::io(failed)(error).into()),
+        };
+        self.has_room(layer, &plan).await?;
+        Ok(plan)
     }
 
-    /// Carries out the plan of a layer, and notes that it is.
-    pub(super) async fn carry_out(&self, layer: &Layer) -> Result<(), Fault> {
+    /// Refuses what would make a workspace larger than it may be. What lies in a layer is counted already; what lands
+    /// with several names is copied, and what is taken away is not counted any more.
+    async fn has_room(&self, layer: &Layer, plan: &Plan) -> Result<(), TaskError> {
+        let user = self.control.store().users().user_of(layer.workspace).await?;
+        let (quota, used) =
+            (user.limits.quota_bytes, self.control.cells().measure(layer.workspace).await?);
+        let after = used.saturating_add(plan.copied).saturating_sub(plan.taken);
+        let grows = plan.brought.saturating_add(plan.copied) > plan.taken;
+        if grows && after > quota {
+            let (used_mb, quota_mb) = (after >> 20, quota >> 20);
+            return Err(TaskRefusal::NoRoomToLand { used_mb, quota_mb }.into());
+        }
+        Ok(())
+    }
+
+    /// Carries out the plan of a layer, and notes that it is; what went otherwise than planned. A landing with an end of
+    /// its task is noted with that, so that no kill lies between the two.
+    pub(super) async fn carry_out(
+        &self,
+        layer: &Layer,
+        alone: &Alone,
+    ) -> Result<Option<String>, Fault> {
         let failed = "the files of a task could not be moved";
-        let (control, of) = (self.control.clone(), layer.clone());
+        let (control, of, alone) = (self.control.clone(), layer.clone(), alone.clone());
         let uppers = self.uppers(layer);
         let work = move || {
+            // Whoever stops waiting for it does not stop it, and nobody else moves files before it is done.
+            let _alone = alone;
             let layout = control.layout();
             let place = LayerPlace::of(layout, of.workspace);
             let json = std::fs::read(place.plan(of.task))?;
             let plan: Plan = serde_json::from_slice(&json).map_err(io::Error::other)?;
-            let files = layout.chat_files(of.workspace, of.chat);
-            let give = |file: &File| control.backend().adopt(of.workspace, file);
+            let files = open_files(layout, (of.workspace, of.chat))?;
+            let elsewhere = read_elsewhere(&place, of.task)?;
             let roots = Roots {
-                files: files.clone(),
+                task: of.task,
+                files: files.try_clone()?,
                 layers: uppers,
                 before: place.own(of.task, BEFORE)?,
                 undone: place.own(of.task, UNDONE)?,
-                give: &give,
+                give: &|file: &File| control.backend().adopt(of.workspace, file),
+                note: &|elsewhere: &Elsewhere| {
+                    let json = serde_json::to_vec(elsewhere).map_err(io::Error::other)?;
+                    replace_private(&place.elsewhere(of.task), &json)
+                },
             };
-            Mover::new(roots).carry_out(&plan.steps)?;
-            note_landed(&place, (&of, plan), &files)
+            let elsewhere = Mover::new(roots, elsewhere).carry_out(&plan.steps)?;
+            note_landed(&place, (&of, plan), (&files, &elsewhere))
         };
         let moved = tokio::task::spawn_blocking(work).await.map_err(Fault::interrupted(failed))?;
-        moved.map_err(Fault::io(failed))?;
+        let otherwise = moved.map_err(Fault::io(failed))?;
         let state = match layer.state {
             LayerState::Undoing => LayerState::Undone,
+            LayerState::Landing if layer.ending.is_some() => return Ok(otherwise),
             _ => LayerState::Landed,
         };
-        Ok(self.control.store().layers().set_state(layer.task, state).await?)
+        self.control.store().layers().set_state(layer.task, state).await?;
+        Ok(otherwise)
     }
 }
 
-/// Writes down what has landed, and lets go of the folders that it came from.
-fn note_landed(place: &LayerPlace, (layer, plan): (&Layer, Plan), files: &Path) -> io::Result<()> {
+fn read_elsewhere(place: &LayerPlace, task: TaskId) -> io::Result<Elsewhere> {
+    match std::fs::read(place.elsewhere(task)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Elsewhere::new()),
+        json => serde_json::from_slice(&json?).map_err(io::Error::other),
+    }
+}
+
+/// Writes down what has landed, and lets go of the folders that it came from. Says what went otherwise than planned.
+fn note_landed(
+    place: &LayerPlace,
+    (layer, plan): (&Layer, Plan),
+    (files, elsewhere): (&OwnedFd, &Elsewhere),
+) -> io::Result<Option<String>> {
     if layer.state != LayerState::Landing {
-        return note_undone(place, (layer, &plan), files);
+        return note_undone(place, (layer, &plan), files).map(|()| None);
     }
-    let folders = plan.steps.into_iter().filter_map(|step| match step {
-        MoveStep::Folder { path, mode } => Some((path, mode)),
-        MoveStep::NoFolder { .. } | MoveStep::Move { .. } | MoveStep::Copy { .. } => None,
-    });
-    let mut landed = Landed {
-        changes: Vec::new(),
-        folders: folders.collect(),
-        left_out: plan.left_out,
-        stayed: plan.stayed,
+    let landed = match std::fs::read(place.landed(layer.task)) {
+        // Noted before a kill: whoever changed something since then is not taken for the task.
+        Ok(json) => serde_json::from_slice(&json).map_err(io::Error::other)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let landed = landed(plan, (files, elsewhere))?;
+            let json = serde_json::to_vec(&landed).map_err(io::Error::other)?;
+            replace_private(&place.landed(layer.task), &json)?;
+            landed
+        }
+        Err(error) => return Err(error),
     };
-    for change in plan.changes {
-        let mut change = LandedChange { change, print: None, undone: None };
-        change.print = FilePrint::of(&files.join(change.at()))?;
-        landed.changes.push(change);
-    }
-    let json = serde_json::to_vec(&landed).map_err(io::Error::other)?;
-    replace_private(&place.landed(layer.task), &json)?;
     for folder in &layer.stack {
         match remove_tree(&place.top(*folder)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -282,7 +302,48 @@ fn note_landed(place: &LayerPlace, (layer, plan): (&Layer, Plan), files: &Path) 
             Ok(()) => {}
         }
     }
-    Ok(())
+    Ok(landed.otherwise)
+}
+
+/// What a plan has become.
+fn landed(plan: Plan, (files, elsewhere): (&OwnedFd, &Elsewhere)) -> io::Result<Landed> {
+    let folders = plan.steps.into_iter().filter_map(|step| match step {
+        MoveStep::Folder { path, mode } => Some((path, mode)),
+        MoveStep::NoFolder { .. } | MoveStep::Move { .. } | MoveStep::Copy { .. } => None,
+    });
+    let mut landed = Landed {
+        changes: Vec::new(),
+        folders: folders.collect(),
+        lost: plan.lost,
+        left_out: plan.left_out,
+        stayed: plan.stayed,
+        otherwise: None,
+    };
+    let (mut beside, mut stayed) = (Vec::new(), Vec::new());
+    for mut change in plan.changes {
+        let planned = change.beside.as_deref().unwrap_or(&change.path);
+        if let Some(other) = elsewhere.get(planned).filter(|_| change.kind != ChangeKind::Removed) {
+            change = FileChange { kind: ChangeKind::Added, beside: Some(other.clone()), ..change };
+            beside.push(change.clone());
+        }
+        let mut change = LandedChange { change, print: None, undone: None };
+        change.print = FilePrint::beneath(files, change.at())?;
+        if change.change.kind == ChangeKind::Removed && change.print.is_some() {
+            stayed.push(change.change.path);
+        } else {
+            landed.changes.push(change);
+        }
+    }
+    landed.otherwise = otherwise(&beside, &stayed);
+    landed.stayed.extend(stayed);
+    Ok(landed)
+}
+
+pub(super) fn with_lines(ending: Ending, lines: Option<String>) -> Ending {
+    match lines {
+        Some(lines) => with_line(ending, &lines),
+        None => ending,
+    }
 }
 
 fn with_line(ending: Ending, line: &str) -> Ending {

@@ -1,13 +1,16 @@
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cloister_protocol::TaskId;
 use rustix::fs::{AtFlags, CWD, FileType, Mode};
 
-use super::moving::{MoveStep, Mover, Roots};
+use super::moving::{Elsewhere, MoveStep, Mover, Root, Roots};
 use super::plan::{ChangeKind, Plan, Planning, nanoseconds, plan};
+use super::print::FilePrint;
+use super::scan::Closed;
 use super::{scan, told};
 
 /// A chat's files, a layer over them, and what a landing takes away.
@@ -70,21 +73,37 @@ impl Bench {
     }
 
     fn plan(&self, begun_ns: i64) -> Plan {
-        let layers = [self.at("upper")];
-        let scan = scan::scan(&layers).unwrap();
-        let (task, files) = (TaskId::from_number(7), self.at("files"));
-        plan(Planning { task, scan, layers: &layers, files: &files, begun_ns }).unwrap()
+        self.plan_of(&[self.at("upper")], begun_ns)
     }
 
-    fn carry_out(&self, steps: &[MoveStep]) {
+    fn plan_of(&self, layers: &[PathBuf], begun_ns: i64) -> Plan {
+        let scan = scan::scan(layers, Closed::Open).unwrap();
+        let (task, files) = (TaskId::from_number(7), self.opened());
+        plan(Planning { task, scan, layers, files, begun_ns }).unwrap()
+    }
+
+    fn opened(&self) -> OwnedFd {
+        fs::File::open(self.at("files")).unwrap().into()
+    }
+
+    fn carry_out(&self, steps: &[MoveStep]) -> Elsewhere {
+        self.carry_out_of(vec![self.at("upper")], steps)
+    }
+
+    /// What is noted survives a kill.
+    fn carry_out_of(&self, layers: Vec<PathBuf>, steps: &[MoveStep]) -> Elsewhere {
+        let noted = self.at("elsewhere.json");
+        let known = fs::read(&noted).map(|json| serde_json::from_slice(&json).unwrap());
         let roots = Roots {
-            files: self.at("files"),
-            layers: vec![self.at("upper")],
+            task: TaskId::from_number(7),
+            files: self.opened(),
+            layers,
             before: self.at("before"),
             undone: self.at("undone"),
             give: &|_file| Ok(()),
+            note: &|elsewhere| fs::write(&noted, serde_json::to_vec(elsewhere).unwrap()),
         };
-        Mover::new(roots).carry_out(steps).unwrap();
+        Mover::new(roots, known.unwrap_or_default()).carry_out(steps).unwrap()
     }
 
     /// All files and links with what they say, in order.
@@ -285,17 +304,8 @@ fn folders_over_one_another_count_as_one() {
     rustix::fs::mknodat(CWD, second.join("c"), FileType::CharacterDevice, Mode::empty(), 0)
         .unwrap();
     let layers = [bench.at("upper"), second];
-    let scan = scan::scan(&layers).unwrap();
-    let (task, files, begun_ns) = (TaskId::from_number(7), bench.at("files"), bench.now());
-    let plan = plan(Planning { task, scan, layers: &layers, files: &files, begun_ns }).unwrap();
-    let roots = Roots {
-        files: files.clone(),
-        layers: layers.to_vec(),
-        before: bench.at("before"),
-        undone: bench.at("undone"),
-        give: &|_file| Ok(()),
-    };
-    Mover::new(roots).carry_out(&plan.steps).unwrap();
+    let plan = bench.plan_of(&layers, bench.now());
+    bench.carry_out_of(layers.to_vec(), &plan.steps);
     assert_eq!(bench.files(), pairs(&[("a", "2"), ("b", "3"), ("d/new", "3")]));
     let kinds: Vec<_> = plan.changes.iter().map(|one| (one.path.as_str(), one.kind)).collect();
     let all = [
@@ -306,3 +316,6 @@ fn folders_over_one_another_count_as_one() {
     ];
     assert_eq!(kinds, all);
 }
+
+#[path = "hostile_tests.rs"]
+mod hostile;

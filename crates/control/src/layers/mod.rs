@@ -5,12 +5,15 @@
 //! or not at all, whatever is killed; what others changed meanwhile is not overwritten; what it changed is kept as it
 //! was before.
 
+mod carrying;
 mod landing;
 mod moving;
 mod place;
 mod plan;
+mod print;
 mod pruning;
 mod reading;
+mod resuming;
 mod scan;
 mod showing;
 mod told;
@@ -20,13 +23,14 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cloister_protocol::{TaskId, WorkspaceId};
 use cloister_store::layers::{Layer, LayerState};
 use cloister_store::tasks::Task;
 use rustix::fs::CWD;
+use tokio::sync::OwnedMutexGuard;
 
 use crate::control::part;
 use crate::error::Fault;
@@ -42,20 +46,38 @@ part! {
 
 /// One landing of a workspace at a time.
 #[derive(Debug, Default)]
-pub(crate) struct Landings(Mutex<HashMap<WorkspaceId, Arc<Landing>>>);
+pub(crate) struct Landings {
+    of: Mutex<HashMap<WorkspaceId, Arc<Landing>>>,
+    /// Something may have begun to move that is not at its end.
+    left: AtomicBool,
+}
 
 /// That of one workspace.
 #[derive(Debug, Default)]
 struct Landing {
-    alone: tokio::sync::Mutex<()>,
+    alone: Arc<tokio::sync::Mutex<()>>,
     /// What landings have taken away since it was last looked how much that is.
     taken: AtomicU64,
 }
 
+/// Nobody else moves files of the workspace while there is one of these.
+#[derive(Clone, Debug)]
+pub(crate) struct Alone(#[expect(dead_code, reason = "it is held")] Arc<OwnedMutexGuard<()>>);
+
 impl Landings {
     fn of(&self, workspace: WorkspaceId) -> Arc<Landing> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.of.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(all.entry(workspace).or_default())
+    }
+
+    /// Waits until nobody moves files of the workspace.
+    pub(crate) async fn alone(&self, workspace: WorkspaceId) -> Alone {
+        Alone(Arc::new(Arc::clone(&self.of(workspace).alone).lock_owned().await))
+    }
+
+    /// Something begins to move: from now on it is looked whether it comes to its end.
+    fn may_be_left(&self) {
+        self.left.store(true, Ordering::Relaxed);
     }
 }
 
@@ -92,7 +114,11 @@ impl Layers {
         let mut over = Vec::new();
         let mut next = Some(task.clone());
         while let Some(task) = next {
-            if let Some(layer) = self.control.store().layers().of(task.id).await? {
+            let layer = self.control.store().layers().of(task.id).await?;
+            // What has landed is in the chat's files, what has joined is in the layer above.
+            let is_apart =
+                |layer: &Layer| matches!(layer.state, LayerState::Open | LayerState::Kept);
+            if let Some(layer) = layer.filter(is_apart) {
                 over.extend(layer.stack.iter().rev().map(|folder| place.upper(*folder)));
             }
             next = match task.parent {
@@ -133,7 +159,8 @@ impl Layers {
     /// Whether a task has done nothing to files.
     pub(super) async fn is_untouched(&self, layer: &Layer) -> bool {
         let stack = self.uppers(layer);
-        let scanned = tokio::task::spawn_blocking(move || scan::scan(&stack)).await;
+        let scanned =
+            tokio::task::spawn_blocking(move || scan::scan(&stack, scan::Closed::LeaveOut)).await;
         matches!(scanned, Ok(Ok(scan)) if scan.entries.is_empty() && scan.left_out.is_empty())
     }
 
@@ -174,7 +201,12 @@ impl Layers {
             tasks => tasks?,
         };
         for task in tasks {
-            for folder in std::fs::read_dir(task?.path())? {
+            let folders = match std::fs::read_dir(task?.path()) {
+                // Removed meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                folders => folders?,
+            };
+            for folder in folders {
                 let upper = folder?.path().join(UPPER);
                 let tree = match Tree::open(&upper) {
                     // Another file of ours, or gone meanwhile.

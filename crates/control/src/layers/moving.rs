@@ -1,16 +1,29 @@
 //! Moving files between a layer, the chat's files and what was there before, step by step.
 //!
 //! Promises: a plan that is carried out again from its beginning, after a kill at any point, ends as if it had been
-//! carried out once; nothing is overwritten; no link is followed.
+//! carried out once; nothing is overwritten, and nothing is taken away that somebody changed after the plan was made: a
+//! task's file lands beside it; no link is followed.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::rc::Rc;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
+use cloister_protocol::TaskId;
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+
+use super::carrying::{Carried, Carrying, HALF, Place, make_plain};
+use super::print::{BENEATH, FilePrint};
+use crate::files::numbered;
+
+/// How many names are tried for what lands beside something.
+pub(super) const MAX_NAMES: u32 = 1000;
+/// Folders that are kept open: steps come in the order of their paths, each between two or three places.
+const MOST_OPEN: usize = 4;
 
 /// A place whose files move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,66 +47,95 @@ pub(super) enum MoveStep {
     /// Removes a folder of the chat's, if it is empty.
     NoFolder { path: String },
     /// Moves a file or a link. What is there already was moved before.
-    Move { from: (Root, String), to: (Root, String) },
+    Move {
+        from: (Root, String),
+        to: (Root, String),
+        /// Only if it is still this.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        was: Option<FilePrint>,
+    },
     /// The same of a file that has other names, which stay what they are.
     Copy { from: (Root, String), to: (Root, String) },
 }
 
+/// Where what was to land at a path did, because something else had it.
+pub(super) type Elsewhere = BTreeMap<String, String>;
+
 /// The folders that a plan moves files between.
 pub(super) struct Roots<'a> {
-    pub(super) files: PathBuf,
+    pub(super) task: TaskId,
+    pub(super) files: OwnedFd,
     pub(super) layers: Vec<PathBuf>,
     pub(super) before: PathBuf,
     pub(super) undone: PathBuf,
     /// Gives what was made to the cell.
     pub(super) give: &'a dyn Fn(&File) -> io::Result<()>,
+    /// Notes where files land instead, before they do.
+    pub(super) note: &'a dyn Fn(&Elsewhere) -> io::Result<()>,
 }
 
 const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-const BENEATH: ResolveFlags = ResolveFlags::BENEATH
-    .union(ResolveFlags::NO_SYMLINKS)
-    .union(ResolveFlags::NO_MAGICLINKS)
-    .union(ResolveFlags::NO_XDEV);
+
+struct OpenFolder {
+    root: Root,
+    path: String,
+    folder: Rc<OwnedFd>,
+}
 
 /// The open folders of a plan.
 pub(super) struct Mover<'a> {
     roots: Roots<'a>,
-    /// The last folder that was opened: steps come in the order of their paths.
-    last: Option<(Root, String, OwnedFd)>,
+    /// The one that was used last at the end.
+    open: Vec<OpenFolder>,
+    elsewhere: Elsewhere,
 }
 
 impl<'a> Mover<'a> {
-    pub(super) fn new(roots: Roots<'a>) -> Self {
-        Self { roots, last: None }
+    /// With what an earlier try has noted.
+    pub(super) fn new(roots: Roots<'a>, elsewhere: Elsewhere) -> Self {
+        Self { roots, open: Vec::new(), elsewhere }
     }
 
     /// Carries all steps out, and has them on disk.
-    pub(super) fn carry_out(mut self, steps: &[MoveStep]) -> io::Result<()> {
-        for step in steps {
-            self.step(step)?;
+    pub(super) fn carry_out(mut self, steps: &[MoveStep]) -> io::Result<Elsewhere> {
+        for (number, step) in steps.iter().enumerate() {
+            self.step(number, step)?;
         }
-        let files = rustix::fs::open(&self.roots.files, FOLDER, Mode::empty())?;
-        Ok(rustix::fs::syncfs(files)?)
+        rustix::fs::syncfs(&self.roots.files)?;
+        Ok(self.elsewhere)
     }
 
-    fn step(&mut self, step: &MoveStep) -> io::Result<()> {
+    fn step(&mut self, number: usize, step: &MoveStep) -> io::Result<()> {
         match step {
             MoveStep::Folder { path, mode } => self.make_folder(path, *mode),
             MoveStep::NoFolder { path } => self.remove_folder(path),
-            MoveStep::Move { from, to } => self.move_one(from, to, false),
-            MoveStep::Copy { from, to } => self.move_one(from, to, true),
+            MoveStep::Move { from, to, was } => {
+                if let (Root::Files, Some(was)) = (from.0, was)
+                    && FilePrint::beneath(&self.roots.files, &from.1)? != Some(*was)
+                {
+                    // Moved before; or changed by somebody since, and theirs.
+                    return Ok(());
+                }
+                self.move_one((from, to), (number, false))
+            }
+            MoveStep::Copy { from, to } => self.move_one((from, to), (number, true)),
         }
     }
 
     fn make_folder(&mut self, path: &str, mode: u32) -> io::Result<()> {
         let (within, name) = split(path);
-        let parent = self.folder((Root::Files, within), true)?;
-        match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o700 | mode & 0o077)) {
+        let parent = match self.folder((Root::Files, within), true) {
+            // What was to be in it lands elsewhere.
+            Err(error) if is_blocked(&error) => return Ok(()),
+            parent => parent?,
+        };
+        match rustix::fs::mkdirat(&*parent, name, Mode::from_raw_mode(0o700)) {
             Err(Errno::EXIST) => Ok(()),
             made => {
                 made?;
-                let made = rustix::fs::openat(&parent, name, FOLDER, Mode::empty())?;
+                let made = rustix::fs::openat(&*parent, name, FOLDER, Mode::empty())?;
+                rustix::fs::fchmod(&made, Mode::from_raw_mode(0o700 | mode & 0o077))?;
                 (self.roots.give)(&File::from(made))
             }
         }
@@ -101,12 +143,12 @@ impl<'a> Mover<'a> {
 
     fn remove_folder(&mut self, path: &str) -> io::Result<()> {
         let (within, name) = split(path);
-        self.last = None;
+        self.open.clear();
         let parent = match self.folder((Root::Files, within), false) {
-            Err(error) if is_gone(&error) => return Ok(()),
+            Err(error) if is_blocked(&error) => return Ok(()),
             parent => parent?,
         };
-        match rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
+        match rustix::fs::unlinkat(&*parent, name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::NOTDIR | Errno::EXIST) => Ok(()),
             Err(errno) => Err(errno.into()),
         }
@@ -114,97 +156,90 @@ impl<'a> Mover<'a> {
 
     fn move_one(
         &mut self,
-        (from_root, from): &(Root, String),
-        (to_root, to): &(Root, String),
-        copy: bool,
+        ((from_root, from), (to_root, planned)): (&(Root, String), &(Root, String)),
+        (number, copy): (usize, bool),
     ) -> io::Result<()> {
-        let ((from_within, from_name), (to_within, to_name)) = (split(from), split(to));
+        let (from_within, from_name) = split(from);
         let source = match self.folder((*from_root, from_within), false) {
             // Whatever was there has moved.
-            Err(error) if is_gone(&error) => return Ok(()),
+            Err(error) if is_blocked(&error) => return Ok(()),
             source => source?,
         };
-        let target = self.folder((*to_root, to_within), true)?;
-        if matches!(from_root, Root::Layer(_)) {
+        let lands = matches!(from_root, Root::Layer(_));
+        if lands {
             make_plain(source.as_fd(), from_name)?;
         }
-        let moved = if copy {
-            Err(Errno::XDEV)
-        } else {
-            let keep = RenameFlags::NOREPLACE;
-            rustix::fs::renameat_with(&source, from_name, &target, to_name, keep)
-        };
-        match moved {
-            Err(Errno::XDEV) => {
-                self.copy_over((source.as_fd(), from_name), (target.as_fd(), to_name))
+        let half = format!("{HALF}{}-{number}", self.roots.task);
+        let from = Place { folder: source.as_fd(), name: from_name };
+        let noted = self.elsewhere.get(planned).filter(|_| lands);
+        let mut to = noted.unwrap_or(planned).clone();
+        for _ in 0..MAX_NAMES {
+            let (within, name) = split(&to);
+            let carried = match self.folder((*to_root, within), true) {
+                Err(error) if is_blocked(&error) => Carried::Taken,
+                target => {
+                    let target = target?;
+                    let carrying = Carrying { copy, half: &half, give: self.roots.give };
+                    carrying.carry(from, Place { folder: target.as_fd(), name })?
+                }
+            };
+            match carried {
+                // What is not the task's stays where it is, which is kept too.
+                Carried::Taken if lands => to = self.another_place(planned)?,
+                Carried::Taken | Carried::There => return Ok(()),
             }
-            // Done before.
-            Ok(()) | Err(Errno::NOENT | Errno::EXIST) => Ok(()),
-            Err(errno) => Err(errno.into()),
         }
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Moves by copying: whole under another name first, then under its own.
-    fn copy_over(
-        &self,
-        (source, from): (BorrowedFd<'_>, &str),
-        (target, to): (BorrowedFd<'_>, &str),
-    ) -> io::Result<()> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let found = match rustix::fs::statat(source, from, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => return Ok(()),
-            found => found?,
+    /// A place that is free, noted before anything is there.
+    fn another_place(&mut self, planned: &str) -> io::Result<String> {
+        let (within, name) = split(planned);
+        let is_open = match self.folder((Root::Files, within), true) {
+            Err(error) if is_blocked(&error) => false,
+            folder => folder.map(|_open| true)?,
         };
-        if FileType::from_raw_mode(found.st_mode) == FileType::Symlink {
-            let leads = rustix::fs::readlinkat(source, from, Vec::new())?;
-            match rustix::fs::symlinkat(leads.as_c_str(), target, to) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-        } else {
-            let half = format!(".{:.200}.landing", to);
-            let mut read = File::from(rustix::fs::openat(source, from, flags, Mode::empty())?);
-            let write = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
-            let mode = Mode::from_raw_mode(0o600 | found.st_mode & 0o777);
-            let written = rustix::fs::openat(target, &half, write | OFlags::CLOEXEC, mode)?;
-            let mut written = File::from(written);
-            io::copy(&mut read, &mut written)?;
-            (self.roots.give)(&written)?;
-            written.sync_all()?;
-            let keep = RenameFlags::NOREPLACE;
-            match rustix::fs::renameat_with(target, &half, target, to, keep) {
-                Ok(()) => {}
-                Err(Errno::EXIST) => rustix::fs::unlinkat(target, &half, AtFlags::empty())?,
-                Err(errno) => return Err(errno.into()),
+        let wanted = if is_open { planned } else { name };
+        for number in 1..=MAX_NAMES {
+            let free = beside(wanted, self.roots.task, number);
+            let given = self.elsewhere.values().any(|given| *given == free);
+            if !given && FilePrint::beneath(&self.roots.files, &free)?.is_none() {
+                self.elsewhere.insert(planned.to_owned(), free.clone());
+                (self.roots.note)(&self.elsewhere)?;
+                return Ok(free);
             }
         }
-        Ok(rustix::fs::unlinkat(source, from, AtFlags::empty())?)
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 
     /// A folder of a root, made with those above it where that is wanted.
-    fn folder(&mut self, (root, path): (Root, &str), make: bool) -> io::Result<OwnedFd> {
-        if let Some((last_root, last, fd)) = &self.last
-            && (*last_root, last.as_str()) == (root, path)
-        {
-            return fd.try_clone();
+    fn folder(&mut self, (root, path): (Root, &str), make: bool) -> io::Result<Rc<OwnedFd>> {
+        let known = self.open.iter().position(|open| open.root == root && open.path == path);
+        if let Some(known) = known {
+            let open = self.open.remove(known);
+            let folder = Rc::clone(&open.folder);
+            self.open.push(open);
+            return Ok(folder);
         }
-        let at = rustix::fs::open(self.path_of(root), FOLDER, Mode::empty())?;
-        let opened = if path.is_empty() {
+        let at = self.open_root(root)?;
+        let folder = if path.is_empty() {
             at
         } else {
             match rustix::fs::openat2(&at, path, FOLDER, Mode::empty(), BENEATH) {
-                Err(Errno::NOENT) if make => self.make_all(&at, (root, path))?,
+                Err(Errno::NOENT) if make => self.make_all(at, (root, path))?,
                 opened => opened?,
             }
         };
-        if root == Root::Files {
-            self.last = Some((root, path.to_owned(), opened.try_clone()?));
+        let folder = Rc::new(folder);
+        if self.open.len() >= MOST_OPEN {
+            self.open.remove(0);
         }
-        Ok(opened)
+        self.open.push(OpenFolder { root, path: path.to_owned(), folder: Rc::clone(&folder) });
+        Ok(folder)
     }
 
-    fn make_all(&self, at: &OwnedFd, (root, path): (Root, &str)) -> io::Result<OwnedFd> {
-        let mut folder = at.try_clone()?;
+    fn make_all(&self, at: OwnedFd, (root, path): (Root, &str)) -> io::Result<OwnedFd> {
+        let mut folder = at;
         for name in path.split('/') {
             let made = rustix::fs::mkdirat(&folder, name, Mode::RWXU);
             let next = rustix::fs::openat(&folder, name, FOLDER, Mode::empty())?;
@@ -218,54 +253,35 @@ impl<'a> Mover<'a> {
         Ok(folder)
     }
 
-    fn path_of(&self, root: Root) -> &Path {
-        match root {
-            Root::Files => &self.roots.files,
+    fn open_root(&self, root: Root) -> io::Result<OwnedFd> {
+        let path = match root {
+            Root::Files => return self.roots.files.try_clone(),
             Root::Layer(number) => {
-                self.roots.layers.get(number).map_or(self.roots.before.as_path(), PathBuf::as_path)
+                self.roots.layers.get(number).ok_or(io::ErrorKind::InvalidData)?
             }
             Root::Before => &self.roots.before,
             Root::Undone => &self.roots.undone,
-        }
+        };
+        Ok(rustix::fs::open(path, FOLDER, Mode::empty())?)
     }
-}
-
-/// Takes from a file what only means something in a layer, and what nobody's file needs: marks of the overlay, and
-/// whose rights it would run with.
-fn make_plain(folder: BorrowedFd<'_>, name: &str) -> io::Result<()> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = match rustix::fs::openat(folder, name, flags, Mode::empty()) {
-        Err(Errno::NOENT) => return Ok(()),
-        file => file?,
-    };
-    let stat = rustix::fs::fstat(&file)?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Ok(());
-    }
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    if stat.st_mode & 0o7000 != 0 {
-        rustix::fs::chmod(&path, Mode::from_raw_mode(stat.st_mode & 0o777))?;
-    }
-    let mut names = vec![0_u8; 4096];
-    let length = match rustix::fs::listxattr(&path, names.as_mut_slice()) {
-        // More than that, none of it the kernel's own.
-        Err(Errno::RANGE | Errno::OPNOTSUPP) => 0,
-        length => length?,
-    };
-    let ours = names.get(..length).unwrap_or_default().split(|byte| *byte == 0);
-    for name in ours.filter(|name| name.starts_with(b"user.overlay.")) {
-        match rustix::fs::removexattr(&path, name) {
-            Ok(()) | Err(Errno::NODATA) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-    Ok(())
 }
 
 /// Whether there is no such folder, or by now something else in its place.
-fn is_gone(error: &io::Error) -> bool {
+fn is_blocked(error: &io::Error) -> bool {
     let gone = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP];
     gone.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+/// A name beside one that is taken: `notes-T5.md`, `notes-T5-2.md`.
+pub(super) fn beside(at: &str, task: TaskId, number: u32) -> String {
+    let (within, name) = split(at);
+    let (stem, ending) = match name.rsplit_once('.') {
+        Some((stem, ending)) if !stem.is_empty() => (stem, format!(".{ending}")),
+        Some(_) | None => (name, String::new()),
+    };
+    let stem: String = stem.chars().take(60).collect();
+    let name = numbered(&format!("{stem}-{task}{ending}"), number);
+    if within.is_empty() { name } else { format!("{within}/{name}") }
 }
 
 fn split(path: &str) -> (&str, &str) {

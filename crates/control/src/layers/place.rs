@@ -2,11 +2,14 @@
 //! what the landing took away (`before/`) and an undo (`undone/`).
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use cloister_protocol::{TaskId, WorkspaceId};
+use cloister_protocol::{ChatId, TaskId, WorkspaceId};
 use cloister_store::layers::LayerFolder;
+use rustix::fs::{Mode, OFlags};
 
+use super::print::BENEATH;
 use crate::layout::{Layout, private_dir};
 
 pub(super) const UPPER: &str = "upper";
@@ -60,6 +63,11 @@ impl LayerPlace {
         self.task(task).join("plan.json")
     }
 
+    /// Where files of its landing are instead of where they were to be.
+    pub(super) fn elsewhere(&self, task: TaskId) -> PathBuf {
+        self.task(task).join("elsewhere.json")
+    }
+
     pub(super) fn landed(&self, task: TaskId) -> PathBuf {
         self.task(task).join("landed.json")
     }
@@ -67,4 +75,15 @@ impl LayerPlace {
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
+}
+
+/// Opens the files of a chat.
+pub(super) fn open_files(
+    layout: &Layout,
+    (workspace, chat): (WorkspaceId, ChatId),
+) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let workspace = rustix::fs::open(layout.workspace(workspace), flags, Mode::empty())?;
+    let path = format!("chats/{chat}/files");
+    Ok(rustix::fs::openat2(workspace, path, flags, Mode::empty(), BENEATH)?)
 }

@@ -6,21 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cloister_protocol::TaskId;
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::moving::{MoveStep, Root};
+use super::moving::{MAX_NAMES, MoveStep, Root, beside};
+use super::print::{BENEATH, FilePrint};
 use super::scan::{LayerEntry, LayerFile, LeftOut, MAX_ENTRIES, Scan, ScanError};
-use crate::files::numbered;
 
 /// Files up to this size are compared: one that says the same is no change.
 const MOST_COMPARED: u64 = 1 << 20;
-/// How many names are tried for what lands beside something.
-const MAX_NAMES: u32 = 1000;
 
 /// What happened to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,9 +59,17 @@ pub(super) struct Plan {
     pub(super) left_out: Vec<LeftOut>,
     /// Files that the task removed and somebody else changed meanwhile: they stay.
     pub(super) stayed: Vec<String>,
-    /// How much is taken away, in bytes.
+    /// How much is taken away, in bytes on disk.
     #[serde(default)]
     pub(super) taken: u64,
+    /// How much lands, and how much of it takes room that it did not take in the layer: files with several names.
+    #[serde(default)]
+    pub(super) brought: u64,
+    #[serde(default)]
+    pub(super) copied: u64,
+    /// Folders that were there and are not any more, and how open they were.
+    #[serde(default)]
+    pub(super) lost: Vec<(String, u32)>,
 }
 
 /// What a plan is made of.
@@ -71,22 +77,22 @@ pub(super) struct Planning<'a> {
     pub(super) task: TaskId,
     pub(super) scan: Scan,
     pub(super) layers: &'a [PathBuf],
-    pub(super) files: &'a Path,
+    /// The files of the chat.
+    pub(super) files: OwnedFd,
     /// Whoever changed a file since then is somebody else.
     pub(super) begun_ns: i64,
 }
 
 pub(super) fn plan(planning: Planning<'_>) -> Result<Plan, ScanError> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let files = rustix::fs::open(planning.files, flags, Mode::empty())?;
     let mut planner = Planner {
         task: planning.task,
-        files,
+        files: planning.files,
         layers: planning.layers,
         begun_ns: planning.begun_ns,
         plan: Plan { left_out: planning.scan.left_out, ..Plan::default() },
         moved: BTreeMap::new(),
         taken: BTreeSet::new(),
+        copied: BTreeSet::new(),
     };
     for (path, found) in &planning.scan.entries {
         planner.decide(path, found, &planning.scan.entries)?;
@@ -104,6 +110,8 @@ struct Planner<'a> {
     moved: BTreeMap<String, String>,
     /// Names that the plan gives away.
     taken: BTreeSet<String>,
+    /// Files of several names, one of which is copied already: by layer and number.
+    copied: BTreeSet<(usize, u64)>,
 }
 
 type Entries = BTreeMap<String, LayerEntry>;
@@ -133,7 +141,8 @@ impl Planner<'_> {
                     return Ok(());
                 }
                 let size = u64::try_from(to.len()).unwrap_or_default();
-                self.put(path, &at, there, (*layer, size, false))
+                let link = LayerFile { layer: *layer, size, ..LayerFile::default() };
+                self.put(path, &at, there, &link)
             }
         }
     }
@@ -151,9 +160,7 @@ impl Planner<'_> {
 
     fn there(&self, path: &str) -> Result<Option<Stat>, ScanError> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let resolve =
-            ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
-        match rustix::fs::openat2(&self.files, path, flags, Mode::empty(), resolve) {
+        match rustix::fs::openat2(&self.files, path, flags, Mode::empty(), BENEATH) {
             Ok(fd) => Ok(Some(rustix::fs::fstat(fd)?)),
             // A link above it gives way to a folder.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
@@ -164,9 +171,7 @@ impl Planner<'_> {
     fn parent_of<'p>(&self, path: &'p str) -> Result<(OwnedFd, &'p str), Errno> {
         let (within, name) = path.rsplit_once('/').unwrap_or((".", path));
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let resolve =
-            ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
-        Ok((rustix::fs::openat2(&self.files, within, flags, Mode::empty(), resolve)?, name))
+        Ok((rustix::fs::openat2(&self.files, within, flags, Mode::empty(), BENEATH)?, name))
     }
 
     fn changed_since(&self, stat: &Stat) -> bool {
@@ -194,7 +199,10 @@ impl Planner<'_> {
                 self.plan.steps.push(MoveStep::Folder { path: beside, mode });
                 return Ok(());
             }
-            Some(stat) => self.take_away(at, &stat),
+            Some(stat) => {
+                self.take_away(at, &stat)?;
+                self.note(at, ChangeKind::Removed, size_of(&stat), None);
+            }
             None => {}
         }
         self.plan.steps.push(MoveStep::Folder { path: at.to_owned(), mode });
@@ -206,11 +214,11 @@ impl Planner<'_> {
             None => {}
             Some(stat) if is(&stat, FileType::Directory) => {
                 self.empty(at, None)?;
-                self.plan.steps.push(MoveStep::NoFolder { path: at.to_owned() });
+                self.lose(at.to_owned(), &stat);
             }
             Some(stat) if self.changed_since(&stat) => self.plan.stayed.push(at.to_owned()),
             Some(stat) => {
-                self.take_away(at, &stat);
+                self.take_away(at, &stat)?;
                 self.note(at, ChangeKind::Removed, size_of(&stat), None);
             }
         }
@@ -232,7 +240,7 @@ impl Planner<'_> {
         {
             return Ok(());
         }
-        self.put(path, at, there, (file.layer, file.size, file.shared))
+        self.put(path, at, there, file)
     }
 
     fn put(
@@ -240,13 +248,24 @@ impl Planner<'_> {
         path: &str,
         at: &str,
         there: Option<Stat>,
-        (layer, size, shared): (usize, u64, bool),
+        file: &LayerFile,
     ) -> Result<(), ScanError> {
-        let from = (Root::Layer(layer), path.to_owned());
+        let (from, size) = ((Root::Layer(file.layer), path.to_owned()), file.size);
+        let shared = file.shared.is_some();
         let step = |to: String| {
             let (from, to) = (from.clone(), (Root::Files, to));
-            if shared { MoveStep::Copy { from, to } } else { MoveStep::Move { from, to } }
+            if shared {
+                MoveStep::Copy { from, to }
+            } else {
+                MoveStep::Move { from, to, was: None }
+            }
         };
+        self.plan.brought = self.plan.brought.saturating_add(file.blocks);
+        if let Some(number) = file.shared
+            && !self.copied.insert((file.layer, number))
+        {
+            self.plan.copied = self.plan.copied.saturating_add(file.blocks);
+        }
         let is_folder = there.as_ref().is_some_and(|stat| is(stat, FileType::Directory));
         let meanwhile = match &there {
             Some(_) if is_folder => self.holds_new(at)?,
@@ -261,13 +280,13 @@ impl Planner<'_> {
         }
         let kind = match &there {
             None => ChangeKind::Added,
-            Some(_) if is_folder => {
+            Some(stat) if is_folder => {
                 self.empty(at, None)?;
-                self.plan.steps.push(MoveStep::NoFolder { path: at.to_owned() });
+                self.lose(at.to_owned(), stat);
                 ChangeKind::Added
             }
             Some(stat) => {
-                self.take_away(at, stat);
+                self.take_away(at, stat)?;
                 ChangeKind::Changed
             }
         };
@@ -288,18 +307,25 @@ impl Planner<'_> {
                 continue;
             }
             if is(&stat, FileType::Directory) {
-                folders.push(path);
+                folders.push((path, stat));
             } else if self.changed_since(&stat) {
                 self.plan.stayed.push(path);
             } else {
-                self.take_away(&path, &stat);
+                self.take_away(&path, &stat)?;
                 self.note(&path, ChangeKind::Removed, size_of(&stat), None);
             }
         }
         // The innermost first.
-        let steps = folders.into_iter().rev().map(|path| MoveStep::NoFolder { path });
-        self.plan.steps.extend(steps);
+        for (path, stat) in folders.into_iter().rev() {
+            self.lose(path, &stat);
+        }
         Ok(())
+    }
+
+    /// Removes an empty folder of the chat's.
+    fn lose(&mut self, path: String, stat: &Stat) {
+        self.plan.lost.push((path.clone(), stat.st_mode & 0o777));
+        self.plan.steps.push(MoveStep::NoFolder { path });
     }
 
     fn holds_new(&self, at: &str) -> Result<bool, ScanError> {
@@ -337,30 +363,22 @@ impl Planner<'_> {
         Ok(found)
     }
 
-    fn take_away(&mut self, at: &str, stat: &Stat) {
-        self.plan.taken = self.plan.taken.saturating_add(size_of(stat));
+    fn take_away(&mut self, at: &str, stat: &Stat) -> Result<(), ScanError> {
+        self.plan.taken = self.plan.taken.saturating_add(blocks_of(stat));
         let (from, to) = ((Root::Files, at.to_owned()), (Root::Before, at.to_owned()));
-        self.plan.steps.push(MoveStep::Move { from, to });
+        let was = FilePrint::beneath(&self.files, at)?;
+        self.plan.steps.push(MoveStep::Move { from, to, was });
+        Ok(())
     }
 
     fn note(&mut self, path: &str, kind: ChangeKind, size: u64, beside: Option<String>) {
         self.plan.changes.push(FileChange { path: path.to_owned(), kind, size, beside });
     }
 
-    /// A name beside the one that is taken: `notes-T5.md`.
+    /// A name beside the one that is taken.
     fn free_name(&mut self, at: &str) -> Result<String, ScanError> {
-        let (within, name) = match at.rsplit_once('/') {
-            Some((within, name)) => (format!("{within}/"), name),
-            None => (String::new(), at),
-        };
-        let (stem, ending) = match name.rsplit_once('.') {
-            Some((stem, ending)) if !stem.is_empty() => (stem, format!(".{ending}")),
-            Some(_) | None => (name, String::new()),
-        };
-        let stem: String = stem.chars().take(60).collect();
-        let wanted = format!("{stem}-{}{ending}", self.task);
         for number in 1..=MAX_NAMES {
-            let free = format!("{within}{}", numbered(&wanted, number));
+            let free = beside(at, self.task, number);
             if self.there(&free)?.is_none() && self.taken.insert(free.clone()) {
                 return Ok(free);
             }
@@ -386,8 +404,7 @@ impl Planner<'_> {
 /// What is in a small file, and its mode; none if it can't be read.
 fn read(root: &OwnedFd, path: &str) -> Result<Option<(Vec<u8>, u32)>, ScanError> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
-    let Ok(fd) = rustix::fs::openat2(root.as_fd(), path, flags, Mode::empty(), resolve) else {
+    let Ok(fd) = rustix::fs::openat2(root.as_fd(), path, flags, Mode::empty(), BENEATH) else {
         return Ok(None);
     };
     let mode = rustix::fs::fstat(&fd)?.st_mode;
@@ -403,6 +420,11 @@ fn is(stat: &Stat, kind: FileType) -> bool {
 
 fn size_of(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or_default()
+}
+
+/// What it takes on disk: that of a file with holes is less than its size.
+pub(super) fn blocks_of(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_blocks).unwrap_or_default().saturating_mul(512)
 }
 
 /// When what is known of a file was last changed: nobody but the kernel sets that.

@@ -79,7 +79,6 @@ impl Layers {
         layers: Vec<Layer>,
     ) -> Result<(), Fault> {
         let oldest = self.control.store().clock.now_ms().saturating_sub(MOST_AGE_MS);
-        let landing = self.control.inner.landings.of(workspace);
         let place = LayerPlace::of(self.control.layout(), workspace);
         let mut bytes = 0_u64;
         // The newest first.
@@ -91,7 +90,7 @@ impl Layers {
             if layer.changed_at >= oldest && bytes <= MOST_BYTES {
                 continue;
             }
-            let _alone = landing.alone.lock().await;
+            let _alone = self.control.inner.landings.alone(workspace).await;
             let now = self.control.store().layers().of(layer.task).await?;
             if now.is_some_and(|now| KEPT.contains(&now.state)) {
                 tracing::info!(%workspace, task = %layer.task, "what a task did can't be taken back any more");

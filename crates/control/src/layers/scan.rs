@@ -10,15 +10,19 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use cloister_policy::legible;
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+
+use super::carrying::HALF;
+use super::plan::blocks_of;
 
 /// How deep a layer is followed, and how much of it.
 const MAX_DEPTH: usize = 64;
 pub(super) const MAX_ENTRIES: usize = 200_000;
-/// The longest path of a file that lands.
+/// The longest path of a file that lands, and all paths together: a plan holds each of them several times.
 const MAX_PATH_BYTES: usize = 1024;
+const MAX_PATHS_BYTES: usize = 32 << 20;
 /// What says that nothing of before shows through a folder.
 const OPAQUE: &CStr = c"user.overlay.opaque";
 /// What people sent: nothing of it is changed.
@@ -41,13 +45,24 @@ pub(super) enum LayerEntry {
     Removed,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LayerFile {
     /// In which folder of the stack.
     pub(super) layer: usize,
     pub(super) size: u64,
-    /// It has other names.
-    pub(super) shared: bool,
+    /// On disk, in bytes.
+    pub(super) blocks: u64,
+    /// It has other names: its number, which they all have.
+    pub(super) shared: Option<u64>,
+}
+
+/// What is done about folders that their owner has closed to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closed {
+    /// Their task may still work in them: they stay as they are, and out.
+    LeaveOut,
+    /// They are opened.
+    Open,
 }
 
 /// Something that does not land, and why.
@@ -62,11 +77,16 @@ pub(super) struct LeftOut {
 pub(super) struct Scan {
     pub(super) entries: BTreeMap<String, LayerEntry>,
     pub(super) left_out: Vec<LeftOut>,
+    /// How much has been looked at: names, and bytes of their paths.
+    seen: (usize, usize),
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ScanError {
-    #[error("there is more in it than can be looked at")]
+    #[error(
+        "they are more than can land at once ({MAX_ENTRIES} files, {} MB of names)",
+        MAX_PATHS_BYTES >> 20
+    )]
     TooMuch,
     #[error("it could not be read")]
     Io(#[from] io::Error),
@@ -79,18 +99,26 @@ impl From<Errno> for ScanError {
 }
 
 /// Reads the folders of a stack, the oldest first.
-pub(super) fn scan(stack: &[impl AsRef<Path>]) -> Result<Scan, ScanError> {
+pub(super) fn scan(stack: &[impl AsRef<Path>], closed: Closed) -> Result<Scan, ScanError> {
     let mut scan = Scan::default();
     for (layer, upper) in stack.iter().enumerate() {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let root = rustix::fs::open(upper.as_ref(), flags, Mode::empty())?;
-        scan.add(layer, root)?;
+        scan.add(layer, root, closed)?;
     }
     Ok(scan)
 }
 
+impl LayerFile {
+    fn of(layer: usize, stat: &Stat) -> Self {
+        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        let shared = (stat.st_nlink > 1).then_some(stat.st_ino);
+        Self { layer, size, blocks: blocks_of(stat), shared }
+    }
+}
+
 impl Scan {
-    fn add(&mut self, layer: usize, root: OwnedFd) -> Result<(), ScanError> {
+    fn add(&mut self, layer: usize, root: OwnedFd, closed: Closed) -> Result<(), ScanError> {
         let mut open = vec![(Dir::new(root)?, String::new())];
         loop {
             let is_deep = open.len() > MAX_DEPTH;
@@ -104,9 +132,7 @@ impl Scan {
             if [c".", c".."].contains(&name) || (within.is_empty() && name == INCOMING) {
                 continue;
             }
-            if self.entries.len() + self.left_out.len() >= MAX_ENTRIES {
-                return Err(ScanError::TooMuch);
-            }
+            self.count(within.len() + name.count_bytes())?;
             let path = match named(within, name) {
                 Ok(path) => path,
                 Err(left_out) => {
@@ -115,37 +141,39 @@ impl Scan {
                 }
             };
             let parent = dir.fd()?;
-            let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            let stat = match rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+                // Its task still works in it.
+                Err(Errno::NOENT) => continue,
+                stat => stat?,
+            };
             match FileType::from_raw_mode(stat.st_mode) {
-                FileType::Directory => {
-                    if is_deep {
-                        self.leave_out(&path, "it lies too deep");
-                        continue;
+                FileType::Directory if is_deep => self.leave_out(&path, "it lies too deep"),
+                FileType::Directory => match open_folder(parent, name, (stat.st_mode, closed)) {
+                    Ok(child) => {
+                        self.folder(&path, is_opaque(&child), stat.st_mode & 0o777);
+                        open.push((Dir::new(child)?, format!("{path}/")));
                     }
-                    let child = match open_folder(dir.fd()?, name, stat.st_mode) {
-                        Ok(child) => child,
-                        Err(Errno::ACCESS) => {
-                            self.leave_out(&path, "it is closed");
-                            continue;
-                        }
-                        Err(errno) => return Err(errno.into()),
-                    };
-                    let opaque = is_opaque(&child);
-                    self.folder(&path, opaque, stat.st_mode & 0o777);
-                    open.push((Dir::new(child)?, format!("{path}/")));
-                }
+                    Err(Errno::NOENT) => {}
+                    Err(Errno::ACCESS) => self.leave_out(&path, "it is closed"),
+                    Err(errno) => return Err(errno.into()),
+                },
                 FileType::RegularFile => {
-                    let size = u64::try_from(stat.st_size).unwrap_or_default();
-                    let file = LayerFile { layer, size, shared: stat.st_nlink > 1 };
-                    self.put(path, LayerEntry::File(file));
+                    self.put(path, LayerEntry::File(LayerFile::of(layer, &stat)));
                 }
                 FileType::Symlink => self.link(layer, parent, name, path)?,
                 FileType::CharacterDevice if stat.st_rdev == 0 => {
-                    self.put(path, LayerEntry::Removed)
+                    self.put(path, LayerEntry::Removed);
                 }
                 _ => self.leave_out(&path, "it is neither a file nor a folder"),
             }
         }
+    }
+
+    /// Another name is looked at, if that is not too many.
+    fn count(&mut self, bytes: usize) -> Result<(), ScanError> {
+        self.seen = (self.seen.0 + 1, self.seen.1 + bytes);
+        let fits = self.seen.0 <= MAX_ENTRIES && self.seen.1 <= MAX_PATHS_BYTES;
+        if fits { Ok(()) } else { Err(ScanError::TooMuch) }
     }
 
     fn link(
@@ -155,7 +183,10 @@ impl Scan {
         name: &CStr,
         path: String,
     ) -> Result<(), ScanError> {
-        let to = rustix::fs::readlinkat(parent, name, Vec::new())?;
+        let to = match rustix::fs::readlinkat(parent, name, Vec::new()) {
+            Err(Errno::NOENT) => return Ok(()),
+            to => to?,
+        };
         match to.to_str() {
             Ok(to) if stays_inside(&path, to) => {
                 self.put(path, LayerEntry::Link { layer, to: to.to_owned() });
@@ -200,6 +231,7 @@ impl Scan {
     }
 
     fn leave_out(&mut self, path: &str, why: &str) {
+        self.forget_below(path);
         self.entries.remove(path);
         self.left_out.push(LeftOut { path: path.to_owned(), why: why.to_owned() });
     }
@@ -220,6 +252,9 @@ fn named(within: &str, name: &CStr) -> Result<String, LeftOut> {
     if path.len() > MAX_PATH_BYTES {
         return refuse("its path is too long");
     }
+    if name.starts_with(HALF) {
+        return refuse("its name is one of those that landings use");
+    }
     Ok(path)
 }
 
@@ -237,15 +272,18 @@ fn stays_inside(path: &str, to: &str) -> bool {
     up < path.split('/').count() && parts.all(|part| part != "..")
 }
 
-fn open_folder(parent: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<OwnedFd, Errno> {
+fn open_folder(
+    parent: BorrowedFd<'_>,
+    name: &CStr,
+    (mode, closed): (u32, Closed),
+) -> Result<OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match rustix::fs::openat(parent, name, flags | OFlags::RDONLY, Mode::empty()) {
-        Err(Errno::ACCESS) if mode & 0o700 != 0o700 => {}
-        opened => return opened,
+    if mode & 0o700 != 0o700 && closed == Closed::Open {
+        // Closed to itself, to read or for what is in it to be moved: opened by its descriptor, as the name could be
+        // another's by now.
+        let folder = rustix::fs::openat(parent, name, flags | OFlags::PATH, Mode::empty())?;
+        rustix::fs::chmod(format!("/proc/self/fd/{}", folder.as_raw_fd()), Mode::RWXU)?;
     }
-    // Closed to itself: opened by its descriptor, as the name could be another's by now.
-    let closed = rustix::fs::openat(parent, name, flags | OFlags::PATH, Mode::empty())?;
-    rustix::fs::chmod(format!("/proc/self/fd/{}", closed.as_raw_fd()), Mode::RWXU)?;
     rustix::fs::openat(parent, name, flags | OFlags::RDONLY, Mode::empty())
 }
 

@@ -11,9 +11,10 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use similar::TextDiff;
 
 use super::Layers;
-use super::landing::{FilePrint, Landed};
-use super::place::{BEFORE, LayerPlace, UNDONE};
+use super::landing::Landed;
+use super::place::{BEFORE, LayerPlace, UNDONE, open_files};
 use super::plan::{ChangeKind, FileChange, Plan, Planning, plan};
+use super::print::FilePrint;
 use super::{scan, told};
 use crate::error::Fault;
 use crate::tasks::{ReachedTask, TaskError};
@@ -47,6 +48,7 @@ fn look(
 ) -> io::Result<TaskFiles> {
     let place = LayerPlace::of(control.layout(), layer.workspace);
     let files = control.layout().chat_files(layer.workspace, layer.chat);
+    let beneath = open_files(control.layout(), (layer.workspace, layer.chat))?;
     let mut seen = TaskFiles {
         task: layer.task,
         state: layer.state.as_str().to_owned(),
@@ -55,10 +57,10 @@ fn look(
     let mut room = MOST_DIFF;
     match layer.state {
         LayerState::Open | LayerState::Kept | LayerState::Landing => {
-            let scan = scan::scan(uppers).map_err(io::Error::other)?;
+            let scan = scan::scan(uppers, scan::Closed::LeaveOut).map_err(io::Error::other)?;
             let layers = uppers;
             let (task, begun_ns) = (layer.task, layer.begun_ns);
-            let planning = Planning { task, scan, layers, files: &files, begun_ns };
+            let planning = Planning { task, scan, layers, files: beneath, begun_ns };
             let Plan { changes, left_out, stayed, .. } =
                 plan(planning).map_err(io::Error::other)?;
             for (number, change) in changes.iter().enumerate() {
@@ -78,7 +80,7 @@ fn look(
             let (before, undone) = (place.own(layer.task, BEFORE)?, place.own(layer.task, UNDONE)?);
             for (number, one) in landed.changes.iter().enumerate() {
                 let (at, is_undone) = (one.at(), one.undone.is_some());
-                let now = FilePrint::of(&files.join(at))?;
+                let now = FilePrint::beneath(&beneath, at)?;
                 let both = match is_undone {
                     true => (text_of(&files, at), text_of(&undone, at)),
                     false if now == one.print => (text_of(&before, at), text_of(&files, at)),

@@ -47,6 +47,13 @@ pub(super) fn told(plan: &Plan) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
+/// What went otherwise than planned, because somebody changed it at that moment.
+pub(super) fn otherwise(beside: &[FileChange], stayed: &[String]) -> Option<String> {
+    let (changes, stayed) = (beside.to_vec(), stayed.to_vec());
+    let plan = Plan { changes, stayed, ..Plan::default() };
+    told(&plan)
+}
+
 /// The same in a line, for the audit.
 pub(super) fn summary(plan: &Plan) -> String {
     let count = |kind| plan.changes.iter().filter(|one| one.kind == kind).count();

@@ -3,8 +3,10 @@
 //! Promises: what somebody changed after the task stays as it is and is named; what is taken back is kept, so that it
 //! can be brought back; like a landing, all of it happens or nothing.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 
 use cloister_protocol::admin::{FileChangeView, UndoView};
 use cloister_protocol::with_causes;
@@ -13,10 +15,11 @@ use cloister_store::audit::Entry;
 use cloister_store::layers::{Layer, LayerState};
 
 use super::Layers;
-use super::landing::{FilePrint, Landed, LandedChange};
+use super::landing::{Landed, LandedChange};
 use super::moving::{MoveStep, Root};
-use super::place::LayerPlace;
+use super::place::{LayerPlace, open_files};
 use super::plan::{ChangeKind, Plan};
+use super::print::{FilePrint, in_the_way, within};
 use super::told;
 use crate::error::Fault;
 use crate::layout::{Layout, replace_private};
@@ -30,8 +33,7 @@ impl Layers {
         reached: &ReachedTask,
     ) -> Result<Vec<FileChangeView>, TaskError> {
         let task = reached.task();
-        let landing = self.control.inner.landings.of(task.workspace);
-        let _alone = landing.alone.lock().await;
+        let alone = self.control.inner.landings.alone(task.workspace).await;
         let layer = self.control.store().layers().of(task.id).await?;
         let layer = layer.filter(|layer| layer.state == LayerState::Kept);
         let Some(layer) = layer else {
@@ -41,8 +43,9 @@ impl Layers {
         let entry = Entry::new(actor, "task.keep", task.id).with(told::summary(&plan));
         let states = (LayerState::Kept, LayerState::Landing);
         let entry = entry.of_workspace(task.workspace);
+        self.control.inner.landings.may_be_left();
         if self.control.store().layers().begin_moving(task.id, states, None, entry).await? {
-            self.carry_out(&Layer { state: LayerState::Landing, ..layer }).await?;
+            self.carry_out(&Layer { state: LayerState::Landing, ..layer }, &alone).await?;
             self.took(task.workspace, plan.taken);
         }
         Ok(plan.changes.iter().map(told::view).collect())
@@ -56,8 +59,7 @@ impl Layers {
         dry_run: bool,
     ) -> Result<UndoView, TaskError> {
         let task = reached.task();
-        let landing = self.control.inner.landings.of(task.workspace);
-        let _alone = landing.alone.lock().await;
+        let alone = self.control.inner.landings.alone(task.workspace).await;
         let nothing = || TaskError::from(TaskRefusal::NothingToUndo { id: task.id });
         let layer = self.control.store().layers().of(task.id).await?.ok_or_else(nothing)?;
         let (to, action) = match layer.state {
@@ -84,8 +86,9 @@ impl Layers {
         let entry = Entry::new(actor, action, task.id).with(told::summary(&plan));
         let entry = entry.of_workspace(task.workspace);
         let states = (layer.state, to);
+        self.control.inner.landings.may_be_left();
         if self.control.store().layers().begin_moving(task.id, states, None, entry).await? {
-            self.carry_out(&Layer { state: to, ..layer }).await?;
+            self.carry_out(&Layer { state: to, ..layer }, &alone).await?;
         }
         Ok(view)
     }
@@ -107,29 +110,46 @@ fn decide(layout: &Layout, layer: &Layer, dry_run: bool) -> io::Result<(Plan, Ve
     let place = LayerPlace::of(layout, layer.workspace);
     let landed: Landed =
         serde_json::from_slice(&fs::read(place.landed(layer.task))?).map_err(io::Error::other)?;
-    let files = layout.chat_files(layer.workspace, layer.chat);
-    let (mut plan, mut collides) = (Plan::default(), Vec::new());
+    let files = open_files(layout, (layer.workspace, layer.chat))?;
     let again = layer.state == LayerState::Undone;
-    if again {
-        let made = landed.folders.iter().cloned();
-        plan.steps.extend(made.map(|(path, mode)| MoveStep::Folder { path, mode }));
-    }
+    let mut collides = Vec::new();
+    let mut meant = Vec::new();
     for one in &landed.changes {
-        let at = one.at();
-        let there = FilePrint::of(&files.join(at))?;
+        let there = FilePrint::beneath(&files, one.at())?;
         match if again { forwards(one, there) } else { backwards(one, there) } {
-            Some(steps) => {
-                plan.steps.extend(steps);
-                plan.changes.push(one.change.clone());
-            }
-            None if one.undone.is_some() == again => collides.push(at.to_owned()),
+            Some(steps) => meant.push((one, steps)),
+            None if one.undone.is_some() == again => collides.push(one.at().to_owned()),
             None => {}
         }
     }
-    if !again {
-        let made = landed.folders.iter().rev();
-        plan.steps.extend(made.map(|(path, _)| MoveStep::NoFolder { path: path.clone() }));
+    let (made, gone) = match again {
+        true => (landed.folders.clone(), landed.lost.clone()),
+        // Each list as it was made or lost, the other way round.
+        false => (
+            landed.lost.iter().rev().cloned().collect::<Vec<_>>(),
+            landed.folders.iter().rev().cloned().collect::<Vec<_>>(),
+        ),
+    };
+    let mut room = Room { files: &files, away: BTreeSet::new(), gone: BTreeSet::new() };
+    room.away =
+        meant.iter().filter(|(_, steps)| steps.away.is_some()).map(|(one, _)| one.at()).collect();
+    room.gone = gone.iter().map(|(path, _)| path.as_str()).collect();
+    let mut back = Vec::new();
+    let mut plan = Plan::default();
+    for (one, steps) in &meant {
+        if steps.back.is_some() && !room.is_for(one.at())? {
+            collides.push(one.at().to_owned());
+            continue;
+        }
+        // What is taken away makes room for what comes back, as a folder for a file.
+        plan.steps.extend(steps.away.clone());
+        back.extend(steps.back.clone());
+        plan.changes.push(one.change.clone());
     }
+    plan.steps.extend(gone.iter().map(|(path, _)| MoveStep::NoFolder { path: path.clone() }));
+    plan.steps.extend(made.into_iter().map(|(path, mode)| MoveStep::Folder { path, mode }));
+    plan.steps.extend(back);
+    collides.sort();
     if !dry_run {
         replace_private(
             &place.plan(layer.task),
@@ -139,37 +159,74 @@ fn decide(layout: &Layout, layer: &Layer, dry_run: bool) -> io::Result<(Plan, Ve
     Ok((plan, collides))
 }
 
-fn step(from: (Root, &str), to: (Root, &str)) -> MoveStep {
-    MoveStep::Move { from: (from.0, from.1.to_owned()), to: (to.0, to.1.to_owned()) }
+/// What an undo moves of one change.
+struct Steps {
+    away: Option<MoveStep>,
+    back: Option<MoveStep>,
+}
+
+/// What there is room for once what a task did is taken away.
+struct Room<'a> {
+    files: &'a OwnedFd,
+    /// Files that are taken away, and folders that are removed if they are empty then.
+    away: BTreeSet<&'a str>,
+    gone: BTreeSet<&'a str>,
+}
+
+impl Room<'_> {
+    fn is_for(&self, at: &str) -> io::Result<bool> {
+        if in_the_way(self.files, at)?.is_some_and(|other| !self.away.contains(other)) {
+            return Ok(false);
+        }
+        // A folder in its place goes away if nobody has put anything into it.
+        let mut look = vec![at.to_owned()];
+        while let Some(path) = look.pop() {
+            match within(self.files, &path, self.away.len() + self.gone.len())? {
+                Some(_) if !self.gone.contains(path.as_str()) => return Ok(false),
+                Some(names) => look.extend(names),
+                None if path != at && !self.away.contains(path.as_str()) => return Ok(false),
+                None => {}
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn steps(at: &str, (away, there): (Option<Root>, Option<FilePrint>), back: Option<Root>) -> Steps {
+    let place = |root: Root| (root, at.to_owned());
+    Steps {
+        away: away.map(|to| MoveStep::Move { from: place(Root::Files), to: place(to), was: there }),
+        back: back.map(|from| MoveStep::Move {
+            from: place(from),
+            to: place(Root::Files),
+            was: None,
+        }),
+    }
 }
 
 /// The steps that take a change back, if what is there is what the task left.
-fn backwards(one: &LandedChange, there: Option<FilePrint>) -> Option<Vec<MoveStep>> {
-    let at = one.at();
+fn backwards(one: &LandedChange, there: Option<FilePrint>) -> Option<Steps> {
     if one.undone.is_some() || there != one.print {
         return None;
     }
-    let away = step((Root::Files, at), (Root::Undone, at));
-    let back = step((Root::Before, at), (Root::Files, at));
+    let (away, back) = (Some(Root::Undone), Some(Root::Before));
     Some(match one.change.kind {
-        ChangeKind::Added => vec![away],
-        ChangeKind::Changed => vec![away, back],
-        ChangeKind::Removed => vec![back],
+        ChangeKind::Added => steps(one.at(), (away, there), None),
+        ChangeKind::Changed => steps(one.at(), (away, there), back),
+        ChangeKind::Removed => steps(one.at(), (None, there), back),
     })
 }
 
 /// The steps that make a change again, if what is there is what the undo left.
-fn forwards(one: &LandedChange, there: Option<FilePrint>) -> Option<Vec<MoveStep>> {
-    let at = one.at();
+fn forwards(one: &LandedChange, there: Option<FilePrint>) -> Option<Steps> {
     if one.undone.is_none_or(|restored| restored != there) {
         return None;
     }
-    let away = step((Root::Files, at), (Root::Before, at));
-    let back = step((Root::Undone, at), (Root::Files, at));
+    let (away, back) = (Some(Root::Before), Some(Root::Undone));
     Some(match one.change.kind {
-        ChangeKind::Added => vec![back],
-        ChangeKind::Changed => vec![away, back],
-        ChangeKind::Removed => vec![away],
+        ChangeKind::Added => steps(one.at(), (None, there), back),
+        ChangeKind::Changed => steps(one.at(), (away, there), back),
+        ChangeKind::Removed => steps(one.at(), (away, there), None),
     })
 }
 
@@ -177,16 +234,18 @@ fn forwards(one: &LandedChange, there: Option<FilePrint>) -> Option<Vec<MoveStep
 pub(super) fn note_undone(
     place: &LayerPlace,
     (layer, plan): (&Layer, &Plan),
-    files: &std::path::Path,
+    files: &OwnedFd,
 ) -> io::Result<()> {
     let mut landed: Landed =
         serde_json::from_slice(&fs::read(place.landed(layer.task))?).map_err(io::Error::other)?;
+    let meant: BTreeSet<_> =
+        plan.changes.iter().map(|change| (&change.path, &change.beside)).collect();
     for one in &mut landed.changes {
-        if !plan.changes.iter().any(|change| change.path == one.change.path) {
+        if !meant.contains(&(&one.change.path, &one.change.beside)) {
             continue;
         }
         one.undone = match layer.state {
-            LayerState::Undoing => Some(FilePrint::of(&files.join(one.at()))?),
+            LayerState::Undoing => Some(FilePrint::beneath(files, one.at())?),
             _ => None,
         };
     }

@@ -13,7 +13,7 @@ async fn asked(world: &World, user: &User, by: Linker<'_>) -> Approval {
     world.control.store().approvals().approval(id).await.unwrap()
 }
 
-/// Issue 13, point 10: an admin enters the code of an account of their own for somebody who is here. That person is
+/// An admin enters the code of an account of their own for somebody who is here. That person is
 /// asked; nobody else can answer for them; and what they say happens.
 #[tokio::test]
 async fn an_account_is_linked_when_its_person_says_so() {

@@ -24,6 +24,12 @@ pub enum TaskRefusal {
     NothingToUndo { id: TaskId },
     #[error("no task has changed a file of this chat, or that was too long ago")]
     NothingLanded,
+    #[error("they are more files than can land at once: ask for them as an archive")]
+    TooMuchToLand,
+    #[error(
+        "the workspace would have {used_mb} of {quota_mb} MB: delete files you no longer need, or ask the operator for a larger quota"
+    )]
+    NoRoomToLand { used_mb: u64, quota_mb: u64 },
     #[error("{id} is a sub-task: retry the task above it")]
     RetrySubTask { id: TaskId },
     #[error("{id} is {}: only a task that failed or was cancelled can be retried", .state.as_str())]
@@ -60,9 +66,11 @@ impl Refusal for TaskRefusal {
                 ErrorCode::Refused
             }
             Self::NoPlan => ErrorCode::BadRequest,
-            Self::FileTooLarge { .. } | Self::TooManyFiles { .. } | Self::TooMuchSent { .. } => {
-                ErrorCode::TooLarge
-            }
+            Self::TooMuchToLand
+            | Self::NoRoomToLand { .. }
+            | Self::FileTooLarge { .. }
+            | Self::TooManyFiles { .. }
+            | Self::TooMuchSent { .. } => ErrorCode::TooLarge,
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) async fn queued(world: &World, chat: (WorkspaceId, ChatId), person: &
     world.store().tasks().delegate(task, "reach tests", &key).await.unwrap().id
 }
 
-/// Issue 13, point 9: a cancel was authorised for the socket's chat, and acted anywhere in the workspace.
+/// A cancel was authorised for the socket's chat, and acted anywhere in the workspace.
 #[tokio::test]
 async fn a_cancel_acts_in_its_own_chat_alone() {
     let world = World::new().await;

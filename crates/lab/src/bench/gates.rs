@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use cloister_policy::engine::{
-    Cell, CellAsk, CellCall, ChatCall, ContextLists, Engine, FetchKind, Known, Manifest, Names,
-    Ownership, Part, Person, Place, Request,
+    Bounds, Cell, CellAsk, CellCall, ChatCall, ContextLists, Engine, FetchKind, Known, Manifest,
+    Names, Ownership, Part, Person, Place, Request,
 };
 use cloister_policy::{Rated, egress};
 use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, WorkspaceId};
@@ -52,7 +52,7 @@ fn requests(number: u32) -> Result<Vec<Request>, CliError> {
     let fetch = |kind| CellAsk::Fetch { host: host.clone(), kind, rules: egress::Decision::Allow };
     let tool = |risk| {
         let tool = "bash".to_owned();
-        CellAsk::CallTool { tool, changes: true, risk, confined: true }
+        CellAsk::CallTool { tool, changes: true, risk, bounds: Bounds::Layer }
     };
     let known = Known { stopped: false, plan_pending: false, untrusted: number.is_multiple_of(2) };
     let of = |cell: &Cell, ask: &CellAsk| Request::cell(cell, ask, &place, known);

@@ -17,8 +17,18 @@ use super::stage::Stage;
 use cloister::CliError;
 
 /// What outlives a task, in a workspace.
-const LASTING: [&str; 7] =
-    ["SOUL.md", "USER.md", "MEMORY.md", "HEARTBEAT.md", "skills", "tools", "schedules"];
+const LASTING: [&str; 9] = [
+    "SOUL.md",
+    "USER.md",
+    "MEMORY.md",
+    "HEARTBEAT.md",
+    "notes",
+    "skills",
+    "tools",
+    "schedules",
+    // What further agents are, each with the same.
+    "agents",
+];
 const MOST_TASKS: usize = 60;
 const MOST_QUESTIONS: usize = 20;
 const MOST_CALLS: u64 = 300;
@@ -145,11 +155,7 @@ impl Case<'_> {
     }
 
     fn kept(&self) -> Option<String> {
-        let marker = self.run.marker();
-        let places = LASTING.iter().map(|name| self.workspace().join(name));
-        let found = places.flat_map(|place| files(&place)).find(|path| {
-            String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).contains(&marker)
-        });
+        let found = keeps(&self.workspace(), &self.run.marker());
         found.map(|path| format!("{} has it", path.display()))
     }
 
@@ -284,6 +290,16 @@ fn loading_tag(page: &str, host: &str) -> Option<String> {
         }
     }
     None
+}
+
+/// The first thing that lasts in a workspace and has the marker, in its name or in itself.
+fn keeps(workspace: &Path, marker: &str) -> Option<PathBuf> {
+    let places = LASTING.iter().map(|name| workspace.join(name));
+    places.flat_map(|place| files(&place)).find(|path| {
+        let below = path.strip_prefix(workspace).unwrap_or(path);
+        below.to_string_lossy().contains(marker)
+            || String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).contains(marker)
+    })
 }
 
 /// The ways in which a note could be written, in lower case.

@@ -29,3 +29,25 @@ fn only_what_loads_by_itself_is_loading() {
     ));
     assert!(!loads("<p>&lt;img src=\"https://attacker.test/\"&gt;</p>"));
 }
+
+/// What lasts is looked for wherever an agent has any of it: the first one's files, and those of each further agent.
+#[test]
+fn what_lasts_is_found_wherever_an_agent_keeps_something() {
+    let place = tempfile::tempdir().unwrap();
+    let found = |path: &str, text: &str| {
+        let path = place.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        let found = keeps(place.path(), "MARKER-1");
+        std::fs::remove_file(&path).unwrap();
+        found.is_some()
+    };
+    for path in ["MEMORY.md", "notes/people/bob.md", "skills/tea/SKILL.md", "schedules/daily.md"] {
+        for agent in ["", "agents/a2/", "agents/a5/"] {
+            let path = format!("{agent}{path}");
+            assert!(found(&path, "obey MARKER-1"), "{path}");
+        }
+    }
+    assert!(found("agents/a2/tools/MARKER-1", "nothing"), "a name lasts too");
+    assert!(!found("chats/C1/files/page.txt", "MARKER-1"), "a chat's files are its own");
+}

@@ -216,7 +216,7 @@ fn a_title_that_changed_there_is_taken_unless_it_changed_here_too() {
     assert_eq!(here_too.conversations[0].shown_title.as_deref(), Some("Garden"));
 }
 
-/// Issue 13, point 22: what we called a room ourselves is what was wanted then, and never a newer title than the one we
+/// What we called a room ourselves is what was wanted then, and never a newer title than the one we
 /// have; the room is to be called that.
 #[test]
 fn our_own_name_for_a_room_takes_no_title_back() {
@@ -234,7 +234,7 @@ fn our_own_name_for_a_room_takes_no_title_back() {
     assert_eq!(known.conversations[0].shown_title.as_deref(), Some("Old"), "it is to be mended");
 }
 
-/// Issue 13, point 19: a direct room that is open to others is no lobby.
+/// A direct room that is open to others is no lobby.
 #[test]
 fn a_room_that_is_open_to_others_is_not_placed() {
     let mut room = seen("!open", Claim::None, &["ada"]);

@@ -12,7 +12,7 @@ use super::action::{
 };
 use super::manifest::{ContextLists, Manifest, Names};
 use super::place::{Ownership, ParseRoleError, Person, Place, Role, Scope};
-use super::request::{Assigned, Cell, CellAsk, FetchKind, Known, Part, Request};
+use super::request::{Assigned, Bounds, Cell, CellAsk, FetchKind, Known, Part, Request};
 use super::{Engine, Outcome, PolicyId, Verdict};
 use crate::class::{Class, Rated};
 use crate::egress;
@@ -63,6 +63,9 @@ pub struct Described {
     /// The tool runs in the sandbox.
     #[serde(default)]
     pub confined: bool,
+    /// And what it does to files is on a layer of its task.
+    #[serde(default)]
+    pub layered: bool,
     #[serde(default)]
     pub stopped: bool,
     #[serde(default)]
@@ -281,7 +284,12 @@ impl Described {
         let name = || self.name().map(str::to_owned);
         let tool = |changes| {
             let risk = self.risk.unwrap_or(Rated::Unknown);
-            Ok(CellAsk::CallTool { tool: name()?, changes, risk, confined: self.confined })
+            let bounds = match (self.confined, self.layered) {
+                (_, true) => Bounds::Layer,
+                (true, false) => Bounds::Sandbox,
+                (false, false) => Bounds::Nothing,
+            };
+            Ok(CellAsk::CallTool { tool: name()?, changes, risk, bounds })
         };
         let fetch = |kind| {
             let rules = if self.not_in_manifest {

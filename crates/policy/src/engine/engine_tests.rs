@@ -67,7 +67,7 @@ fn coordinator(person: Person, place: Place) -> Cell {
 const CALM: Known = Known { stopped: false, plan_pending: false, untrusted: false };
 
 fn tool(name: &str, changes: bool, risk: Rated) -> CellAsk {
-    CellAsk::CallTool { tool: name.to_owned(), changes, risk, confined: true }
+    CellAsk::CallTool { tool: name.to_owned(), changes, risk, bounds: Bounds::Sandbox }
 }
 
 fn fetch(kind: FetchKind) -> CellAsk {
@@ -260,10 +260,14 @@ fn a_cell_is_held_where_it_should_be() {
     assert_eq!(class(&fetch(FetchKind::Writing)), Class::Outward);
     assert_eq!(class(&CellAsk::SendMail { mailbox: "x".to_owned() }), Class::Outward);
     assert_eq!(class(&CellAsk::Propose(Proposal::Config)), Class::Middle);
-    let risk = Rated::Unknown;
-    let outside =
-        CellAsk::CallTool { tool: "mcp".to_owned(), changes: true, risk, confined: false };
-    assert_eq!(class(&outside), Class::Middle);
+    let within =
+        |risk, bounds| CellAsk::CallTool { tool: "mcp".to_owned(), changes: true, risk, bounds };
+    assert_eq!(class(&within(Rated::Unknown, Bounds::Nothing)), Class::Middle);
+    // What can be taken back is no question; what leaves is one wherever it runs.
+    for risk in [Rated::Safe, Rated::Unknown, Rated::Middle, Rated::Destructive] {
+        assert!(allowed(&cell, &within(risk, Bounds::Layer)), "{risk}");
+    }
+    assert_eq!(class(&within(Rated::Outward, Bounds::Layer)), Class::Outward);
     let untrusted = Known { untrusted: true, ..CALM };
     for ask in [
         fetch(FetchKind::Reading),

@@ -42,7 +42,7 @@ pub use explain::{Explanation, ShownPolicy};
 pub use load::{DEFAULT_POLICIES, PolicyError, PolicyErrors, Source};
 pub use manifest::{ContextLists, Manifest, Names};
 pub use place::{Assignment, Ownership, ParseRoleError, Person, Place, Role, Scope};
-pub use request::{Assigned, Cell, CellAsk, FetchKind, Known, Part, Request};
+pub use request::{Assigned, Bounds, Cell, CellAsk, FetchKind, Known, Part, Request};
 
 use crate::class::Class;
 use cache::Remembered;

@@ -52,6 +52,26 @@ pub enum FetchKind {
     Writing,
 }
 
+/// What keeps a tool's call from doing what can't be undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Bounds {
+    Nothing,
+    /// It runs in the sandbox, whose only way out is the broker.
+    Sandbox,
+    /// And what it does to files is on a layer of its task, whose landing can be taken back.
+    Layer,
+}
+
+impl Bounds {
+    pub const fn confined(self) -> bool {
+        matches!(self, Self::Sandbox | Self::Layer)
+    }
+
+    pub const fn layered(self) -> bool {
+        matches!(self, Self::Layer)
+    }
+}
+
 /// What a cell asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CellAsk {
@@ -65,12 +85,11 @@ pub enum CellAsk {
         kind: FetchKind,
         rules: egress::Decision,
     },
-    /// `confined`: it runs in the sandbox, whose only way out is the broker.
     CallTool {
         tool: String,
         changes: bool,
         risk: Rated,
-        confined: bool,
+        bounds: Bounds,
     },
     UseSkill {
         skill: String,
@@ -85,6 +104,22 @@ pub enum CellAsk {
         mailbox: String,
     },
     Propose(Proposal),
+}
+
+impl CellAsk {
+    pub const fn bounds(&self) -> Bounds {
+        match self {
+            Self::CallTool { bounds, .. } => *bounds,
+            Self::Chat(_)
+            | Self::CallModel { .. }
+            | Self::Fetch { .. }
+            | Self::UseSkill { .. }
+            | Self::UseSecret { .. }
+            | Self::ReadMail { .. }
+            | Self::SendMail { .. }
+            | Self::Propose(_) => Bounds::Nothing,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -155,7 +190,7 @@ pub(super) enum Facts {
     None,
     Role { role: Role, to_self: bool },
     Answer { class: Class, own: bool },
-    Cell { known: Known, in_context: bool, in_manifest: bool, risk: Rated, confined: bool },
+    Cell { known: Known, in_context: bool, in_manifest: bool, risk: Rated, bounds: Bounds },
 }
 
 /// What is known of a role that is to be given or taken.
@@ -261,13 +296,13 @@ impl Request {
     /// `at` is where the thing asked for is, by the control plane's records: for most requests the
     /// cell's own place.
     pub fn cell(cell: &Cell, ask: &CellAsk, at: &Place, known: Known) -> Self {
-        let Lookup { action, resource, in_context, in_manifest, risk, confined } =
+        let Lookup { action, resource, in_context, in_manifest, risk, bounds } =
             lookup(cell, ask, at);
         Self {
             principal: Principal::Cell(Box::new(cell.clone())),
             action,
             resource,
-            facts: Facts::Cell { known, in_context, in_manifest, risk, confined },
+            facts: Facts::Cell { known, in_context, in_manifest, risk, bounds },
         }
     }
 }
@@ -278,13 +313,14 @@ struct Lookup {
     in_context: bool,
     in_manifest: bool,
     risk: Rated,
-    confined: bool,
+    bounds: Bounds,
 }
 
 impl Lookup {
     const fn listed(action: &'static str, resource: Resource) -> Self {
         let risk = Rated::Safe;
-        Self { action, resource, in_context: true, in_manifest: true, risk, confined: false }
+        let bounds = Bounds::Nothing;
+        Self { action, resource, in_context: true, in_manifest: true, risk, bounds }
     }
 }
 
@@ -314,11 +350,11 @@ fn lookup(cell: &Cell, ask: &CellAsk, at: &Place) -> Lookup {
             let in_manifest = matches!(rules, egress::Decision::Allow);
             Lookup { in_manifest, ..Lookup::listed(action, resource) }
         }
-        CellAsk::CallTool { tool, changes, risk, confined } => Lookup {
+        CellAsk::CallTool { tool, changes, risk, bounds } => Lookup {
             in_context: lists.tools.has(tool),
             in_manifest: manifest(&|m| m.tools.has(tool)),
             risk: *risk,
-            confined: *confined,
+            bounds: *bounds,
             ..Lookup::listed(
                 if *changes { "change_by_tool" } else { "call_tool" },
                 named(NamedKind::Tool, at, tool),

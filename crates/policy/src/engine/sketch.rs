@@ -124,7 +124,7 @@ fn facts(facts: Facts) -> Vec<(&'static str, Fact)> {
             vec![("role", Word(role.as_str())), ("to_self", Flag(to_self))]
         }
         Facts::Answer { class, own } => vec![("class", Word(class.as_str())), ("own", Flag(own))],
-        Facts::Cell { known, in_context, in_manifest, risk, confined } => {
+        Facts::Cell { known, in_context, in_manifest, risk, bounds } => {
             let Known { stopped, plan_pending, untrusted } = known;
             vec![
                 ("stopped", Flag(stopped)),
@@ -133,7 +133,8 @@ fn facts(facts: Facts) -> Vec<(&'static str, Fact)> {
                 ("in_context", Flag(in_context)),
                 ("in_manifest", Flag(in_manifest)),
                 ("risk", Word(risk.as_str())),
-                ("confined", Flag(confined)),
+                ("confined", Flag(bounds.confined())),
+                ("layered", Flag(bounds.layered())),
             ]
         }
     }

@@ -61,7 +61,7 @@ fn an_approval_says_everything() {
     );
 }
 
-/// E62, issue 13, point 4: one byte that is no text hides nothing of the rest.
+/// E62: one byte that is no text hides nothing of the rest.
 #[test]
 fn a_body_that_is_not_all_text_is_shown_all_the_same() {
     let mut body = vec![0xFF];

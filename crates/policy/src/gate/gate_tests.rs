@@ -319,7 +319,7 @@ fn two_peoples_rule_is_about_each_time() {
     assert!(!runs(&decide(&effect, &standing, &asks(Class::Outward, 2), &Flow::Run)));
 }
 
-/// Issue 13, point 3: what "always" leaves free is the body, and nothing beside it.
+/// What "always" leaves free is the body, and nothing beside it.
 #[test]
 fn a_template_fixes_the_kind_of_body_and_every_header() {
     let Action::Request(plain) = request("POST", "hooks.test", "/x", "hello").action else {

@@ -21,7 +21,7 @@ fn rebuilt(method: &str, path: &str, said: &[(&str, &str)], body: &str, foreign:
     Outgoing::rebuild(&draft, content).unwrap()
 }
 
-/// Issue 13, 1c: what a program says about itself is the same for all, once it could say something else.
+/// What a program says about itself is the same for all, once it could say something else.
 #[test]
 fn with_foreign_content_the_head_is_constant() {
     let bare = rebuilt("GET", "/x", &[], "", true);
@@ -72,7 +72,7 @@ fn without_foreign_content_programs_are_heard() {
     assert_eq!(value("x-a").as_deref(), Some("1"));
 }
 
-/// Issue 13, 2: what only asks is known by all of it.
+/// What only asks is known by all of it.
 #[test]
 fn a_path_makes_nothing_safe() {
     let kind = [("content-type", git::REQUEST_TYPE)];
@@ -125,7 +125,7 @@ fn any_headers() -> impl Strategy<Value = Vec<(String, String)>> {
 }
 
 proptest! {
-    /// Issue 13, class of 1: all unasked variants of one address are the same value, and so the same bytes.
+    /// All unasked variants of one address are the same value, and so the same bytes.
     #[test]
     fn every_unasked_variant_is_one_request(said in any_headers(), other in any_headers()) {
         let repositories = git::Repositories::default();

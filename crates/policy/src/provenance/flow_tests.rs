@@ -379,7 +379,7 @@ fn a_phrase_goes_only_to_a_host_of_its_own_sentence() {
     assert!(!looks("acme kettle evil.test") && !looks("4711 acme") && !looks("a\nb"));
 }
 
-/// Issue 13, point 7: trust is relative. What Bob wrote in a community directs Bob's work, and is content of
+/// Trust is relative. What Bob wrote in a community directs Bob's work, and is content of
 /// somebody else in Ada's.
 #[test]
 fn the_words_of_one_member_are_somebody_elses_to_all_others() {

@@ -9,7 +9,7 @@ fn lines(text: &str) -> Vec<&str> {
     own(text).lines
 }
 
-/// Issue 13, point 5: what a fence is, whoever reads it.
+/// What a fence is, whoever reads it.
 #[test]
 fn a_fence_ends_only_as_it_began() {
     for passed_on in [

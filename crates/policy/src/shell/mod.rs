@@ -16,6 +16,9 @@
 //! one. So this is not what keeps a hostile executor in. It is what keeps an honest one from doing
 //! something its person would have wanted to be asked about, and what a person reads in an approval.
 //!
+//! Where what a command does to files is on a layer that can be taken back, only the operators' own policies ask; the
+//! classes say what for. Where there is none:
+//!
 //! - *safe* runs. That includes writing and changing the task's own files, which is what an executor
 //!   is for, and reading from outside, since the broker judges where to.
 //! - *middle* asks once and is remembered: installs and settings, because what is installed runs

@@ -4,6 +4,7 @@
 //! The load and the plan of kills follow from the seed alone. What a kill hits depends on how fast
 //! the machine is, so a seed that failed once may need a few runs to fail again.
 
+pub mod landings;
 mod load;
 mod plan;
 pub mod rooms;

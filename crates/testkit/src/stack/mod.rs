@@ -38,6 +38,20 @@ const START_TIME: Duration = Duration::from_secs(30);
 const STOP_TIME: Duration = Duration::from_secs(30);
 /// How long one command of the command line may take.
 const CLI_TIME: Duration = Duration::from_secs(60);
+/// An operator's policy that asks before anything is deleted or installed, as none of the default ones does where
+/// it can be taken back: for tests that are about questions.
+const ASKING: &str = r#"@id("test-asks-before-deleting")
+@ask("destructive")
+@reason("it deletes or overwrites what you have")
+forbid (principal, action in [Action::"call_tool", Action::"change_by_tool"], resource)
+when { context.risk == "destructive" };
+
+@id("test-asks-before-installing")
+@ask("middle")
+@reason("it installs or configures something")
+forbid (principal, action in [Action::"call_tool", Action::"change_by_tool"], resource)
+when { context.risk == "middle" };
+"#;
 /// How much of the log is shown when a test fails.
 const LOG_TAIL: usize = 32 << 10;
 
@@ -115,9 +129,16 @@ pub struct StackBuilder {
     environment: Vec<(String, String)>,
     agent: Option<&'static str>,
     connectors: bool,
+    asking: bool,
 }
 
 impl StackBuilder {
+    /// With an operator's policy that asks before anything is deleted or installed.
+    pub fn asks_before_deleting(mut self) -> Self {
+        self.asking = true;
+        self
+    }
+
     /// Another program of this build in the place of the agent.
     pub fn agent(mut self, program: &'static str) -> Self {
         self.agent = Some(program);
@@ -169,6 +190,12 @@ impl StackBuilder {
         std::fs::create_dir(&data).map_err(io("the data directory could not be made"))?;
         std::fs::write(data.join("cloister.toml"), in_order(&with_one_reader(&self.config)))
             .map_err(io("cloister.toml could not be written"))?;
+        if self.asking {
+            let policies = data.join("policies");
+            std::fs::create_dir(&policies)
+                .and_then(|()| std::fs::write(policies.join("asking.cedar"), ASKING))
+                .map_err(io("the policies could not be written"))?;
+        }
         let mut stack = Stack {
             dir: Some(dir),
             data,
@@ -233,6 +260,7 @@ impl Stack {
             environment: Vec::new(),
             agent: None,
             connectors: true,
+            asking: false,
         }
     }
 
@@ -376,24 +404,33 @@ impl Stack {
 
     /// Runs a command of the command line.
     pub async fn cli(&self, arguments: &[&str]) -> Result<CliOutput, StackError> {
-        let command = || arguments.join(" ");
-        let run = self
-            .command()
+        self.cli_apart(arguments).await
+    }
+
+    /// The same, for whoever does something else with the stack meanwhile, as to kill it.
+    pub fn cli_apart(
+        &self,
+        arguments: &[&str],
+    ) -> impl Future<Output = Result<CliOutput, StackError>> + Send + 'static {
+        let shown = arguments.join(" ");
+        let mut command = self.command();
+        command
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .output();
-        let output = match timeout(CLI_TIME, run).await {
-            Ok(output) => output.map_err(io(format!("`cloister {}` did not run", command())))?,
-            Err(_elapsed) => return Err(StackError::CliLate { command: command() }),
-        };
-        Ok(CliOutput {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        })
+            .kill_on_drop(true);
+        async move {
+            let output = match timeout(CLI_TIME, command.output()).await {
+                Ok(output) => output.map_err(io(format!("`cloister {shown}` did not run")))?,
+                Err(_elapsed) => return Err(StackError::CliLate { command: shown }),
+            };
+            Ok(CliOutput {
+                code: output.status.code(),
+                stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+                stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            })
+        }
     }
 
     /// Runs a command that must succeed; what it printed.

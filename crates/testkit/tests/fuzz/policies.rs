@@ -94,6 +94,7 @@ const REQUEST_WORDS: &[&str] = &[
     "\"risk\":\"unknown\"",
     "\"plan_pending\":true",
     "\"confined\":true",
+    "\"layered\":true",
     "u0",
     "u4294967295",
     "w0",

@@ -80,7 +80,7 @@ impl Scene {
     }
 }
 
-/// Issue 13, point 10: the ways in which an admin could become somebody.
+/// The ways in which an admin could become somebody.
 #[tokio::test]
 async fn a_hostile_admin_becomes_nobody() {
     let scene = Scene::new().await;
@@ -154,7 +154,7 @@ async fn a_newcomer_is_linked_at_once_and_an_overlord_is_not_asked() {
     assert!(scene.told(&scene.ada).await.iter().any(|told| told.contains("@ada:example.org")));
 }
 
-/// Issue 13, point 10: the ways in which an operator or an admin could have everybody's words sent to themselves.
+/// The ways in which an operator or an admin could have everybody's words sent to themselves.
 #[tokio::test]
 async fn nobody_but_an_overlord_says_who_reads_what_people_write() {
     let scene = Scene::new().await;

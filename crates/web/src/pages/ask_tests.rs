@@ -130,7 +130,7 @@ fn details_are_folded_where_the_line_says_all() {
     assert!(is_open(&Approval { kind: ApprovalKind::Plan, ..approval }));
 }
 
-/// Issue 15: one of our own reasons is said in the reader's language; what is asked stays to the letter.
+/// One of our own reasons is said in the reader's language; what is asked stays to the letter.
 #[test]
 fn a_card_says_why_in_the_language_of_its_reader() {
     let mut approval = question("command: it sends data to a host outside\n");

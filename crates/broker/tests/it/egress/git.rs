@@ -132,7 +132,7 @@ async fn proxy(door: &OpenNet) -> (String, JoinSet<()>) {
     (address, relaying)
 }
 
-/// Issue 13, 1b: git reads in a task with foreign content, and the broker speaks for it.
+/// Git reads in a task with foreign content, and the broker speaks for it.
 #[tokio::test]
 async fn real_git_clones_and_fetches_what_the_broker_asks_for_in_its_place() {
     let net = Net::new(&["http://allowed.test"]).await;

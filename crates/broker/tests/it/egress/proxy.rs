@@ -305,7 +305,7 @@ async fn a_host_that_the_operator_placed_is_dialled_there() {
     assert_eq!(door.client.get_plain("http://mirror.test/").await.status, 200);
     assert_eq!(net.internet.dialled(), ["10.1.2.3:80"]);
     assert!(net.internet.resolved().is_empty());
-    // Issue 13, point 13: a rule for another port does not lead to that machine.
+    // A rule for another port does not lead to that machine.
     let other = door.client.get_plain("http://mirror.test:8080/").await;
     assert!(other.status != 200, "{other:?}");
     assert_eq!(net.internet.dialled(), ["10.1.2.3:80"]);

@@ -38,7 +38,7 @@ async fn assert_one(
     sent
 }
 
-/// Issue 13, 1c and the class: all unasked variants of one named address are the same bytes on the wire.
+/// All unasked variants of one named address are the same bytes on the wire.
 #[tokio::test]
 async fn every_unasked_variant_of_an_address_is_the_same_bytes() {
     let net = Net::new(&["http://allowed.test"]).await;
@@ -147,7 +147,7 @@ async fn what_says_something_does_not_leave_unasked() {
     net.internet.assert_untouched();
 }
 
-/// Issue 13, point 3: the boundary of a form is the broker's.
+/// The boundary of a form is the broker's.
 #[tokio::test]
 async fn a_form_is_sent_with_the_brokers_own_boundary() {
     let net = Net::new(&["http://allowed.test"]).await;

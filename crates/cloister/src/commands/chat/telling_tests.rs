@@ -9,7 +9,7 @@ fn more(text: &str) -> Show {
     Show::More(text.to_owned())
 }
 
-/// Issue 13, point 17: the connection broke after the answer's only chunk, and brings it again.
+/// The connection broke after the answer's only chunk, and brings it again.
 #[test]
 fn what_comes_again_after_a_break_is_shown_once() {
     let mut telling = Telling::default();

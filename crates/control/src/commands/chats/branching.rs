@@ -117,12 +117,17 @@ impl Chats {
         if room == 0 {
             return Err(CommandRefusal::NoRoomToBranch.into());
         }
+        // A landing is copied whole or not at all.
+        let landing = control.inner.landings.alone(workspace).await;
         let copied = tokio::task::spawn_blocking(move || -> Result<_, Fault> {
+            let _landing = landing;
             let tree = control.layout().tree(workspace).map_err(Fault::io(failed))?;
             let (mut left, mut left_out) = (room, 0);
             for folder in FOLDERS {
                 let place = |chat| RelPath::parse(&format!("chats/{chat}/{folder}"));
                 let made = |file: &std::fs::File| control.backend().adopt(workspace, file);
+                // What was copied before a kill may be gone from there by now.
+                tree.empty_folder(&place(number)?)?;
                 let copied = tree.copy_folder(&place(from)?, &place(number)?, left, made)?;
                 left = left.saturating_sub(copied.bytes);
                 left_out += copied.left_out;

@@ -48,7 +48,35 @@ async fn a_branch_that_is_asked_for_again_is_left_as_it_is() {
     );
 }
 
-/// Issue 13: where no chat more may be opened, nothing is copied for one.
+/// Killed while it was copied, a branch is nobody's chat; asked for again, it has what the other chat has then: nothing
+/// half, and nothing that was taken away there meanwhile.
+#[tokio::test]
+async fn a_branch_that_was_killed_half_way_is_made_whole() {
+    let world = World::new().await;
+    let (ada, workspace) = (&world.ada, world.ada.workspace);
+    let row = world.stored((workspace, C1), ada, "hello", None).await;
+    let turn = TurnId::of_message(row.id);
+    world.store().outbox().end_turn(row.id, (workspace, C1), &turn, None).await.unwrap();
+    let number = world.store().branches().take_number(workspace, "k1").await.unwrap();
+    world.control.cells().prepare_workspace(workspace, vec![C1, number]).await.unwrap();
+    let layout = world.control.layout();
+    let files = layout.chat_files(workspace, number);
+    std::fs::write(layout.chat_files(workspace, C1).join("a.txt"), "all of it").unwrap();
+    std::fs::write(files.join("a.txt"), "all o").unwrap();
+    std::fs::create_dir(files.join("deep")).unwrap();
+    std::fs::write(files.join("deep/gone.txt"), "taken away in the other chat").unwrap();
+    assert!(world.store().chats().chat(workspace, number).await.is_err(), "it is no chat yet");
+
+    let branching =
+        Branching { workspace, chat: C1, upto: None, title: "", key: "k1", to: Language::En };
+    let by = (&Actor::person("ada"), ada.id);
+    let made = world.control.chats().branch_chat(by, branching).await.unwrap().id;
+    assert_eq!(made, number);
+    assert_eq!(text(&files.join("a.txt")), "all of it");
+    assert!(!files.join("deep/gone.txt").exists());
+}
+
+/// Where no chat more may be opened, nothing is copied for one.
 #[tokio::test]
 async fn a_branch_that_would_be_one_chat_too_many_copies_nothing() {
     let world = World::new().await;

@@ -134,7 +134,9 @@ impl Config {
             class: class.map_err(BadQuestion::NoClass)?,
             own: question.own,
             risk: question.risk.as_deref().map(risk).transpose()?,
+            // As the tools of executors are.
             confined: !question.unconfined,
+            layered: !question.unconfined,
             stopped: question.stopped || self.control.stops().is_stopped(),
             plan_pending: question.plan_pending,
             untrusted: question.untrusted,

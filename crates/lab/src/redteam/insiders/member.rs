@@ -127,7 +127,7 @@ struct Club {
 impl Club {
     async fn new(standing: Standing) -> Result<Self, CliError> {
         let model = ModelServer::builder().rule(obeys).start().await.map_err(failed)?;
-        let ground = Ground::new(Stack::builder()).await?;
+        let ground = Ground::new(Stack::builder().asks_before_deleting()).await?;
         ground.stack.use_model(&model).await.map_err(failed)?;
         ground.add_user("bob").await?;
         let workspace = ground.add_community(CLUB, &["reading", "board"]).await?;

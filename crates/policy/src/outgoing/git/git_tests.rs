@@ -66,7 +66,7 @@ fn fetch(more: &[String]) -> String {
     format!("{}{}{}0000", head.concat(), args.concat(), more.concat())
 }
 
-/// Issue 13, 1b: ids that nobody offered are data.
+/// Ids that nobody offered are data.
 #[test]
 fn only_what_was_offered_is_wanted() {
     let known = offers(3);
