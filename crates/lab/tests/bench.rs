@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-const ROWS: [&str; 57] = [
+const ROWS: [&str; 65] = [
     "memory.start",
     "floor.there",
     "floor.back",
@@ -22,6 +22,14 @@ const ROWS: [&str; 57] = [
     "client.switches",
     "executor.running",
     "executor.hello",
+    "executor.bare",
+    "executor.layer",
+    "executor.beside",
+    "landing.rename",
+    "landing.copy",
+    "landing.land",
+    "landing.undo",
+    "landing.beside",
     "throughput.floor.instant",
     "throughput.users.instant",
     "throughput.chats.instant",
