@@ -72,7 +72,7 @@ pub use models::{
     own_view, preset,
 };
 pub use options::{
-    CellOptions, GateOptions, LimitOptions, SecondMessage, SurfaceOptions, UserOptions,
+    CellOptions, GateOptions, Layering, LimitOptions, SecondMessage, SurfaceOptions, UserOptions,
     WorkOptions, nano_to_usd, usd_to_nano,
 };
 pub use people::{

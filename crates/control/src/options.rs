@@ -32,9 +32,24 @@ pub struct CellOptions {
     pub executors: usize,
     /// What a message does to the answer that the same person still waits for.
     pub second_message: SecondMessage,
+    /// How a task's changes to files are kept apart.
+    pub layers: Layering,
     /// Whether there is a provider of searches; said by who puts the parts together.
     #[serde(skip)]
     pub web_search: bool,
+}
+
+/// How a task's changes to the files of its chat are kept apart until they land.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layering {
+    /// By folders over one another where the machine can, else on a copy.
+    #[default]
+    Auto,
+    /// By folders over one another: where there are none, tasks that write do not start.
+    Overlay,
+    /// Each works on a copy, and what has changed is looked for afterwards.
+    Copy,
 }
 
 /// What becomes of an answer that is under way when the same person writes again.
@@ -80,6 +95,7 @@ impl Default for CellOptions {
             open_files: 1024,
             executors: 64,
             second_message: SecondMessage::default(),
+            layers: Layering::default(),
             web_search: false,
         }
     }

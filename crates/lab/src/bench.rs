@@ -14,6 +14,7 @@ mod fairness;
 mod floor;
 mod gates;
 mod history;
+mod landing;
 mod machine;
 mod memory;
 mod model;
@@ -52,6 +53,7 @@ struct Plan {
     warm: usize,
     cold: usize,
     executors: usize,
+    landings: usize,
     memory: usize,
     /// Messages that a chat holds when its turns are measured, and how many turns are.
     history: [usize; 3],
@@ -80,6 +82,7 @@ impl Plan {
             warm: 400,
             cold: 50,
             executors: 100,
+            landings: 20,
             memory: 5,
             history: [10, 1_000, 10_000],
             history_turns: 100,
@@ -96,6 +99,7 @@ impl Plan {
             warm: 100,
             cold: 15,
             executors: 30,
+            landings: 6,
             history: [10, 200, 1_000],
             history_turns: 40,
             cells: 50,
@@ -116,6 +120,7 @@ impl Plan {
             warm: rounds,
             cold: rounds,
             executors: rounds,
+            landings: rounds,
             memory: 1,
             history: [4, 8, 12],
             history_turns: rounds,
@@ -207,6 +212,10 @@ async fn measure(output: Output, plan: &Plan, place: &Path) -> Result<Vec<Row>, 
     if plan.has(Leg::Executor) {
         output.note(&format!("executors ({} launches) …", plan.executors));
         rows.extend(executor::measure(plan, place).await?);
+    }
+    if plan.has(Leg::Landing) {
+        output.note(&format!("landings ({} rounds) …", plan.landings));
+        rows.extend(landing::measure(plan, place).await?);
     }
     if plan.has(Leg::Throughput) {
         let stage = Stage::set(&place.join("throughput"), SendLimits::Lifted).await?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-const ROWS: [&str; 58] = [
+const ROWS: [&str; 65] = [
     "memory.start",
     "floor.there",
     "floor.back",
@@ -20,9 +20,16 @@ const ROWS: [&str; 58] = [
     "client.adds",
     "client.cpu",
     "client.switches",
-    "executor.bare",
     "executor.running",
     "executor.hello",
+    "executor.bare",
+    "executor.layer",
+    "executor.beside",
+    "landing.rename",
+    "landing.copy",
+    "landing.land",
+    "landing.undo",
+    "landing.beside",
     "throughput.floor.instant",
     "throughput.users.instant",
     "throughput.chats.instant",

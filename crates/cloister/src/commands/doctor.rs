@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use cloister_control::layout::Layout;
 use cloister_control::ports::{CellBackend, Check, CheckStatus};
-use cloister_control::{check_policy_files, read_policy_dir};
+use cloister_control::{Layering, check_policy_files, read_policy_dir};
 use cloister_protocol::admin::{ConnectorState, ConnectorView, Judgement, StatusView, StopView};
 
 use super::{Context, connectors as surfaces, doctor_kept as kept};
@@ -18,6 +18,7 @@ pub(super) async fn run(context: Context) -> Result<ExitCode, CliError> {
     checks.push(running(&context).await);
     let backend = crate::wiring::backend(&Layout::new(&context.data))?;
     checks.extend(backend.check().await);
+    checks.push(layers(&context, &backend).await);
     checks.push(quota());
     checks.push(policies(&context));
     checks.extend(stopped(&context).await);
@@ -26,6 +27,29 @@ pub(super) async fn run(context: Context) -> Result<ExitCode, CliError> {
     let failed = checks.iter().any(|check| check.status == CheckStatus::Failed);
     context.output.result(&checks, || words(&checks))?;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// How the changes of tasks are kept apart from the files of chats.
+async fn layers(context: &Context, backend: &impl CellBackend) -> Check {
+    let id = "files.layers";
+    let wanted = Config::load(&context.data).map(|config| config.cells.layers).unwrap_or_default();
+    if wanted == Layering::Copy {
+        let found = "each task works on a copy of the chat's files, as `[cells] layers` says";
+        return check(id, CheckStatus::Ok, found);
+    }
+    let layers = Layout::new(&context.data).layers();
+    let place = if layers.is_dir() { layers } else { std::env::temp_dir() };
+    match (backend.can_lay(&place).await, wanted) {
+        (Ok(()), _) => check(id, CheckStatus::Ok, "a task's files are laid over the chat's"),
+        (Err(why), Layering::Overlay) => Check {
+            fix: Some("set `[cells] layers = \"auto\"`: tasks then work on copies".to_owned()),
+            ..check(id, CheckStatus::Failed, format!("no overlay can be made: {why}"))
+        },
+        (Err(why), _) => {
+            let found = format!("no overlay can be made ({why}): each task works on a copy");
+            check(id, CheckStatus::Note, found)
+        }
+    }
 }
 
 fn words(checks: &[Check]) -> String {

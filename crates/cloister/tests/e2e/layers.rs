@@ -122,3 +122,45 @@ async fn a_kill_while_files_land_leaves_all_or_nothing() {
     assert_eq!(std::fs::read_dir(&landed).unwrap().count(), 400);
     assert_eq!(world.count_tasks(TaskState::Done).await, 1);
 }
+
+/// The same promises where each task works on a copy.
+#[tokio::test]
+async fn on_copies_nothing_shows_before_it_is_done_both_are_kept_and_it_is_taken_back() {
+    let mut world = World::with("[cells]\nlayers = \"copy\"\n", model()).await;
+    let mut client = world.owner().await;
+    let told = ask_for_report(&mut client, "job:first").await.text;
+    assert!(told.contains("added a, d/notes"), "{told}");
+    client.say("job:slow").await;
+    let copy = world.layer(1, 2).with_file_name("files");
+    eventually("it has written", || async { copy.join("mine").exists().then_some(()) }).await;
+    assert_eq!(read(&world, "d/notes").as_deref(), Some("one\ntwo\n"));
+    assert_eq!(read(&world, "mine"), None);
+    let diff = client.say("/task diff T2").await.text;
+    assert!(diff.contains("not in the chat yet") && diff.contains("+slow"), "{diff}");
+    ask_for_report(&mut client, "job:second").await;
+    assert_eq!((read(&world, "a"), read(&world, "b").as_deref()), (None, Some("a\n")));
+    world.release(1, 1);
+    let told = report(&mut client).await.text;
+    assert!(told.contains("this task's is d/notes-T2"), "{told}");
+    assert_eq!(read(&world, "d/notes").as_deref(), Some("one\nTWO\n"));
+    assert_eq!(read(&world, "d/notes-T2").as_deref(), Some("slow\n"));
+    let undone = client.say("/undo T3").await.text;
+    assert!(undone.contains("What T3 did is taken back"), "{undone}");
+    assert_eq!(read(&world, "d/notes").as_deref(), Some("one\ntwo\n"));
+    assert_eq!((read(&world, "a").as_deref(), read(&world, "b")), (Some("a\n"), None));
+    let told = ask_for_report(&mut client, "job:odd").await.text;
+    assert!(told.contains("out was left out: it is a link that leads out"), "{told}");
+    // Killed in the middle of a task, it goes on with the copy that it has.
+    std::fs::remove_file(world.files(1, 1).with_file_name("incoming").join("go")).unwrap();
+    client.say("job:many").await;
+    let copy = world.layer(1, 5).with_file_name("files");
+    eventually("they are written", || async { copy.join("m/400").exists().then_some(()) }).await;
+    world.stack.kill().await.unwrap();
+    world.stack.restart().await.unwrap();
+    world.release(1, 1);
+    reports(&mut client, &["T5"]).await;
+    assert_eq!(std::fs::read_dir(world.files(1, 1).join("m")).unwrap().count(), 400);
+    let checks = world.json(&["doctor"]).await;
+    let layers = checks.as_array().unwrap().iter().find(|check| check["id"] == "files.layers");
+    assert!(layers.unwrap()["found"].as_str().unwrap().contains("on a copy"), "{checks}");
+}

@@ -7,10 +7,11 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use rustix::fs::SeekFrom as Find;
 use rustix::io::Errno;
 
-/// Makes an empty file say what another does, at most so many bytes of data; whether it was no more than that.
-pub(crate) fn copy_data(from: &File, to: &File, most: u64) -> io::Result<bool> {
+/// Makes an empty file say what another does, with at most so many bytes of its own; how many they are, none if that
+/// would be more.
+pub(crate) fn copy_data(from: &File, to: &File, most: u64) -> io::Result<Option<u64>> {
     if rustix::fs::ioctl_ficlone(to, from).is_ok() {
-        return Ok(true);
+        return Ok(Some(0));
     }
     let length = from.metadata()?.len();
     to.set_len(length)?;
@@ -29,7 +30,7 @@ pub(crate) fn copy_data(from: &File, to: &File, most: u64) -> io::Result<bool> {
         };
         let data = end.saturating_sub(start);
         if data > left {
-            return Ok(false);
+            return Ok(None);
         }
         let (mut reader, mut writer) = (from, to);
         reader.seek(SeekFrom::Start(start))?;
@@ -38,5 +39,5 @@ pub(crate) fn copy_data(from: &File, to: &File, most: u64) -> io::Result<bool> {
         left -= data;
         at = end.max(start + 1);
     }
-    Ok(true)
+    Ok(Some(most - left))
 }

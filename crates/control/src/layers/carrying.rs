@@ -117,7 +117,7 @@ fn open(place: Place<'_>) -> io::Result<File> {
     Ok(File::from(rustix::fs::openat(place.folder, place.name, flags, Mode::empty())?))
 }
 
-fn times(found: &rustix::fs::Stat) -> Timestamps {
+pub(super) fn times(found: &rustix::fs::Stat) -> Timestamps {
     let nanoseconds = |value| i64::try_from(value).unwrap_or_default();
     Timestamps {
         last_access: Timespec { tv_sec: found.st_atime, tv_nsec: nanoseconds(found.st_atime_nsec) },

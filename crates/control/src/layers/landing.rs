@@ -242,7 +242,7 @@ impl Layers {
             let roots = Roots {
                 task: of.task,
                 files: files.try_clone()?,
-                layers: uppers,
+                layers: uppers.iter().map(|sheet| sheet.files().to_owned()).collect(),
                 before: place.own(of.task, BEFORE)?,
                 undone: place.own(of.task, UNDONE)?,
                 give: &|file: &File| control.backend().adopt(of.workspace, file),
@@ -300,6 +300,12 @@ fn note_landed(
                 tracing::warn!(task = %layer.task, error = with_causes(&error), "a folder of a layer is left");
             }
             Ok(()) => {}
+        }
+        for noted in [place.seen(*folder), place.size(*folder)] {
+            match std::fs::remove_file(noted) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
         }
     }
     Ok(landed.otherwise)

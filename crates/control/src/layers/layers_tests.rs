@@ -8,6 +8,7 @@ use cloister_protocol::TaskId;
 use rustix::fs::{AtFlags, CWD, FileType, Mode};
 
 use super::moving::{Elsewhere, MoveStep, Mover, Root, Roots};
+use super::place::Sheet;
 use super::plan::{ChangeKind, Plan, Planning, nanoseconds, plan};
 use super::print::FilePrint;
 use super::scan::Closed;
@@ -77,6 +78,11 @@ impl Bench {
     }
 
     fn plan_of(&self, layers: &[PathBuf], begun_ns: i64) -> Plan {
+        let layers: Vec<Sheet> = layers.iter().cloned().map(Sheet::Overlay).collect();
+        self.plan_sheets(&layers, begun_ns)
+    }
+
+    fn plan_sheets(&self, layers: &[Sheet], begun_ns: i64) -> Plan {
         let scan = scan::scan(layers, Closed::Open).unwrap();
         let (task, files) = (TaskId::from_number(7), self.opened());
         plan(Planning { task, scan, layers, files, begun_ns }).unwrap()
@@ -317,5 +323,7 @@ fn folders_over_one_another_count_as_one() {
     assert_eq!(kinds, all);
 }
 
+#[path = "copied_tests.rs"]
+mod copied;
 #[path = "hostile_tests.rs"]
 mod hostile;

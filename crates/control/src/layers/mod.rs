@@ -6,6 +6,7 @@
 //! was before.
 
 mod carrying;
+mod copied;
 mod landing;
 mod moving;
 mod place;
@@ -22,22 +23,23 @@ mod undo;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cloister_protocol::{TaskId, WorkspaceId};
-use cloister_store::layers::{Layer, LayerState};
+use cloister_store::layers::{Layer, LayerFolder, LayerState};
 use cloister_store::tasks::Task;
-use rustix::fs::CWD;
-use tokio::sync::OwnedMutexGuard;
+use rustix::fs::{CWD, Mode, OFlags};
+use tokio::sync::{OnceCell, OwnedMutexGuard};
 
 use crate::control::part;
 use crate::error::Fault;
 use crate::files::{Tree, remove_tree};
-use crate::ports::TaskLayer;
+use crate::options::Layering;
+use crate::ports::{Access, Mount, TaskLayer};
 
-use self::place::{LayerPlace, UPPER};
+use self::place::{COPY, LayerPlace, Sheet, UPPER};
 
 part! {
     /// The layers of tasks.
@@ -50,6 +52,8 @@ pub(crate) struct Landings {
     of: Mutex<HashMap<WorkspaceId, Arc<Landing>>>,
     /// Something may have begun to move that is not at its end.
     left: AtomicBool,
+    /// Whether folders can be laid over one another here, once that was tried.
+    lays: OnceCell<bool>,
 }
 
 /// That of one workspace.
@@ -83,34 +87,112 @@ impl Landings {
 
 impl Layers {
     /// What an executor of a task writes to, and what it sees below it: its own earlier folders, those of its sub-tasks
-    /// that are done, and those of the tasks above.
-    pub(crate) async fn open(&self, task: &Task) -> Result<TaskLayer, Fault> {
+    /// that are done, and those of the tasks above. As a mount at this place, in one of the two ways.
+    pub(crate) async fn open(&self, task: &Task, target: &Path) -> Result<Mount, Fault> {
         let place = LayerPlace::of(self.control.layout(), task.workspace);
         let begun_ns = self.begun(&place, task.id).await?;
         let key = (task.workspace, task.chat, task.id);
         let layer = self.control.store().layers().open(key, begun_ns).await?;
-        let failed = "the layer of a task could not be made";
-        let (control, folder) = (self.control.clone(), layer.stack.last().copied());
-        let Some(folder) = folder else {
+        let Some(folder) = layer.stack.last().copied() else {
+            let failed = "the layer of a task could not be made";
             return Err(Fault::io(failed)(io::ErrorKind::NotFound.into()));
         };
-        let making = place.clone();
+        // What it has begun in one way goes on so.
+        let is_begun = |dir: PathBuf| dir.exists();
+        let by_copy = match (is_begun(place.seen(folder)), is_begun(place.upper(folder))) {
+            (true, _) => true,
+            (false, true) => false,
+            (false, false) => !self.lays().await?,
+        };
+        let mut over = self.below(&place, task).await?;
+        let own = [place.upper(folder), place.copy(folder)];
+        // Its own topmost folder is the one that is written to.
+        over.retain(|sheet| own.iter().all(|own| sheet.files() != own));
+        let base = over.iter().position(|sheet| matches!(sheet, Sheet::Copy { .. }));
+        let base = base.map(|at| (over.split_off(at), at));
+        // A copy has everything that is below it.
+        let source = match base.as_ref().and_then(|(below, _)| below.first()) {
+            Some(copy) => copy.files().to_owned(),
+            None => self.control.layout().chat_files(task.workspace, task.chat),
+        };
+        if by_copy {
+            return self.open_copy(task, (&place, folder), (source, over, target)).await;
+        }
+        self.give_folders(task, &place, folder).await?;
+        let over = over.iter().map(|sheet| sheet.files().to_owned()).collect();
+        let access = Access::Layered(TaskLayer { over, top: place.top(folder) });
+        Ok(Mount { source, target: target.to_owned(), access })
+    }
+
+    /// Whether folders are laid over one another here.
+    async fn lays(&self) -> Result<bool, Fault> {
+        match self.control.inner.parts.cells.layers {
+            Layering::Overlay => return Ok(true),
+            Layering::Copy => return Ok(false),
+            Layering::Auto => {}
+        }
+        let look = || async {
+            let tried = self.control.backend().can_lay(&self.control.layout().layers()).await;
+            if let Err(why) = &tried {
+                tracing::warn!(
+                    why,
+                    "tasks work on copies of the chat's files: no overlay can be made here"
+                );
+            }
+            tried.is_ok()
+        };
+        Ok(*self.control.inner.landings.lays.get_or_init(look).await)
+    }
+
+    async fn give_folders(
+        &self,
+        task: &Task,
+        place: &LayerPlace,
+        folder: LayerFolder,
+    ) -> Result<(), Fault> {
+        let failed = "the layer of a task could not be made";
+        let (control, place, workspace) = (self.control.clone(), place.clone(), task.workspace);
         let made = tokio::task::spawn_blocking(move || {
-            let own = making.make(folder)?;
-            for dir in own.iter().chain([&making.top(folder)]) {
-                control.backend().adopt(key.0, &File::open(dir)?)?;
+            let own = place.make(folder)?;
+            for dir in own.iter().chain([&place.top(folder)]) {
+                control.backend().adopt(workspace, &File::open(dir)?)?;
             }
             io::Result::Ok(())
         });
-        made.await.map_err(Fault::interrupted(failed))?.map_err(Fault::io(failed))?;
-        let mut over = self.below(&place, task).await?;
-        // Its own topmost folder is the one that is written to.
-        over.retain(|upper| *upper != place.upper(folder));
-        Ok(TaskLayer { over, top: place.top(folder) })
+        made.await.map_err(Fault::interrupted(failed))?.map_err(Fault::io(failed))
+    }
+
+    /// The copy that a task works on, of what is there now: nothing lands while it is made.
+    async fn open_copy(
+        &self,
+        task: &Task,
+        (place, folder): (&LayerPlace, LayerFolder),
+        (source, over, target): (PathBuf, Vec<Sheet>, &Path),
+    ) -> Result<Mount, Fault> {
+        let failed = "the files of the chat could not be copied for a task";
+        if !over.is_empty() {
+            let why = "it was begun with an overlay, and there is none any more";
+            return Err(Fault::io(failed)(io::Error::other(why)));
+        }
+        let room = self.control.cells().room(task.workspace).await?;
+        let alone = self.control.inner.landings.alone(task.workspace).await;
+        let (control, making, workspace) = (self.control.clone(), place.clone(), task.workspace);
+        let copied = tokio::task::spawn_blocking(move || {
+            let _alone = alone;
+            let give = |file: &File| control.backend().adopt(workspace, file);
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let from = rustix::fs::open(source, flags, Mode::empty()).map_err(io::Error::from)?;
+            crate::layout::private_dir(&making.top(folder))?;
+            copied::make(&making, folder, (from, room), &give)
+        });
+        let copied = copied.await.map_err(Fault::interrupted(failed))?;
+        copied.map_err(|error| Fault::io(failed)(io::Error::other(error)))?;
+        let source = place.copy(folder);
+        Ok(Mount { source, target: target.to_owned(), access: Access::ReadWrite })
     }
 
     /// The folders that a task sees over the chat's files, the uppermost first.
-    async fn below(&self, place: &LayerPlace, task: &Task) -> Result<Vec<PathBuf>, Fault> {
+    async fn below(&self, place: &LayerPlace, task: &Task) -> Result<Vec<Sheet>, Fault> {
         let mut over = Vec::new();
         let mut next = Some(task.clone());
         while let Some(task) = next {
@@ -119,7 +201,7 @@ impl Layers {
             let is_apart =
                 |layer: &Layer| matches!(layer.state, LayerState::Open | LayerState::Kept);
             if let Some(layer) = layer.filter(is_apart) {
-                over.extend(layer.stack.iter().rev().map(|folder| place.upper(*folder)));
+                over.extend(layer.stack.iter().rev().map(|folder| place.sheet(*folder)));
             }
             next = match task.parent {
                 Some(above) => Some(self.control.store().tasks().task(above).await?),
@@ -187,9 +269,9 @@ impl Layers {
         removed.map_err(Fault::io(failed))
     }
 
-    fn uppers(&self, layer: &Layer) -> Vec<PathBuf> {
+    fn uppers(&self, layer: &Layer) -> Vec<Sheet> {
         let place = LayerPlace::of(self.control.layout(), layer.workspace);
-        layer.stack.iter().map(|folder| place.upper(*folder)).collect()
+        layer.stack.iter().map(|folder| place.sheet(*folder)).collect()
     }
 
     /// What the layers of a workspace take on disk that have not landed: of the workspace's own room.
@@ -207,21 +289,26 @@ impl Layers {
                 folders => folders?,
             };
             for folder in folders {
-                let upper = folder?.path().join(UPPER);
-                let tree = match Tree::open(&upper) {
-                    // Another file of ours, or gone meanwhile.
-                    Err(error)
-                        if matches!(
-                            error.kind(),
-                            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                        ) =>
-                    {
-                        continue;
+                let folder = folder?.path();
+                let mut counted = None;
+                for (name, is_copy) in [(UPPER, false), (COPY, true)] {
+                    match Tree::open(&folder.join(name)) {
+                        // Another file of ours, or gone meanwhile.
+                        Err(error)
+                            if matches!(
+                                error.kind(),
+                                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                            ) => {}
+                        tree => counted = Some((tree?, is_copy)),
                     }
-                    tree => tree?,
-                };
+                }
+                let Some((tree, is_copy)) = counted else { continue };
                 let usage = tree.usage()?;
-                all.bytes = all.bytes.saturating_add(usage.bytes);
+                // Of a copy only what the task has added to it.
+                let size = std::fs::read_to_string(folder.with_extension("size"));
+                let copied = size.ok().and_then(|size| size.parse::<u64>().ok());
+                let copied = copied.filter(|_| is_copy).unwrap_or_default();
+                all.bytes = all.bytes.saturating_add(usage.bytes.saturating_sub(copied));
                 all.files = all.files.saturating_add(usage.files);
                 all.hidden |= usage.hidden;
             }

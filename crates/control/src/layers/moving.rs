@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::carrying::{Carried, Carrying, HALF, Place, make_plain};
-use super::print::{BENEATH, FilePrint};
+use super::print::{self, FilePrint};
 use crate::files::numbered;
 
 /// How many names are tried for what lands beside something.
@@ -225,7 +225,7 @@ impl<'a> Mover<'a> {
         let folder = if path.is_empty() {
             at
         } else {
-            match rustix::fs::openat2(&at, path, FOLDER, Mode::empty(), BENEATH) {
+            match print::open(&at, path, FOLDER) {
                 Err(Errno::NOENT) if make => self.make_all(at, (root, path))?,
                 opened => opened?,
             }

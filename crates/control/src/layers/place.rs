@@ -1,4 +1,5 @@
-//! Where layers are: `<data>/layers/w1/T5/`, with a folder for each launch that had its own (`1/upper`, `1/work`), and
+//! Where layers are: `<data>/layers/w1/T5/`, with a folder for each launch that had its own (`1/upper`, `1/work`, or
+//! `1/files` with `1.seen.json` where tasks work on copies), and
 //! what the landing took away (`before/`) and an undo (`undone/`).
 
 use std::io;
@@ -9,13 +10,32 @@ use cloister_protocol::{ChatId, TaskId, WorkspaceId};
 use cloister_store::layers::LayerFolder;
 use rustix::fs::{Mode, OFlags};
 
-use super::print::BENEATH;
+use super::print;
 use crate::layout::{Layout, private_dir};
 
 pub(super) const UPPER: &str = "upper";
+pub(super) const COPY: &str = "files";
 const WORK: &str = "work";
 pub(super) const BEFORE: &str = "before";
 pub(super) const UNDONE: &str = "undone";
+
+/// A folder of a layer as it is on disk.
+#[derive(Clone, Debug)]
+pub(super) enum Sheet {
+    /// Laid over others: it has what the task changed, and marks for the rest.
+    Overlay(PathBuf),
+    /// A copy of all, and where it is noted what that was.
+    Copy { files: PathBuf, seen: PathBuf },
+}
+
+impl Sheet {
+    /// Where the files in it are.
+    pub(super) fn files(&self) -> &Path {
+        match self {
+            Self::Overlay(files) | Self::Copy { files, .. } => files,
+        }
+    }
+}
 
 /// The folders of the layers of a workspace.
 #[derive(Clone, Debug)]
@@ -39,6 +59,30 @@ impl LayerPlace {
 
     pub(super) fn upper(&self, folder: LayerFolder) -> PathBuf {
         self.top(folder).join(UPPER)
+    }
+
+    /// The copy that a task works on, where nothing is laid over anything.
+    pub(super) fn copy(&self, folder: LayerFolder) -> PathBuf {
+        self.top(folder).join(COPY)
+    }
+
+    /// What a copy had when it was made; it is whole once that is there.
+    pub(super) fn seen(&self, folder: LayerFolder) -> PathBuf {
+        self.task(folder.task).join(format!("{}.seen.json", folder.number))
+    }
+
+    /// What it took on disk then.
+    pub(super) fn size(&self, folder: LayerFolder) -> PathBuf {
+        self.task(folder.task).join(format!("{}.size", folder.number))
+    }
+
+    pub(super) fn sheet(&self, folder: LayerFolder) -> Sheet {
+        let seen = self.seen(folder);
+        if seen.exists() {
+            Sheet::Copy { files: self.copy(folder), seen }
+        } else {
+            Sheet::Overlay(self.upper(folder))
+        }
     }
 
     /// Makes the folders of a layer, as far as they are missing; those that the cell writes to.
@@ -85,5 +129,5 @@ pub(super) fn open_files(
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let workspace = rustix::fs::open(layout.workspace(workspace), flags, Mode::empty())?;
     let path = format!("chats/{chat}/files");
-    Ok(rustix::fs::openat2(workspace, path, flags, Mode::empty(), BENEATH)?)
+    Ok(print::open(workspace, &path, flags)?)
 }

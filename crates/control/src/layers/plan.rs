@@ -5,8 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
 
 use cloister_protocol::TaskId;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
@@ -14,7 +13,8 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::moving::{MAX_NAMES, MoveStep, Root, beside};
-use super::print::{BENEATH, FilePrint};
+use super::place::Sheet;
+use super::print::{self, FilePrint};
 use super::scan::{LayerEntry, LayerFile, LeftOut, MAX_ENTRIES, Scan, ScanError};
 
 /// Files up to this size are compared: one that says the same is no change.
@@ -76,7 +76,7 @@ pub(super) struct Plan {
 pub(super) struct Planning<'a> {
     pub(super) task: TaskId,
     pub(super) scan: Scan,
-    pub(super) layers: &'a [PathBuf],
+    pub(super) layers: &'a [Sheet],
     /// The files of the chat.
     pub(super) files: OwnedFd,
     /// Whoever changed a file since then is somebody else.
@@ -103,7 +103,7 @@ pub(super) fn plan(planning: Planning<'_>) -> Result<Plan, ScanError> {
 struct Planner<'a> {
     task: TaskId,
     files: OwnedFd,
-    layers: &'a [PathBuf],
+    layers: &'a [Sheet],
     begun_ns: i64,
     plan: Plan,
     /// Folders that land under another name.
@@ -160,7 +160,7 @@ impl Planner<'_> {
 
     fn there(&self, path: &str) -> Result<Option<Stat>, ScanError> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match rustix::fs::openat2(&self.files, path, flags, Mode::empty(), BENEATH) {
+        match print::open(&self.files, path, flags) {
             Ok(fd) => Ok(Some(rustix::fs::fstat(fd)?)),
             // A link above it gives way to a folder.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
@@ -171,7 +171,7 @@ impl Planner<'_> {
     fn parent_of<'p>(&self, path: &'p str) -> Result<(OwnedFd, &'p str), Errno> {
         let (within, name) = path.rsplit_once('/').unwrap_or((".", path));
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok((rustix::fs::openat2(&self.files, within, flags, Mode::empty(), BENEATH)?, name))
+        Ok((print::open(&self.files, within, flags)?, name))
     }
 
     fn changed_since(&self, stat: &Stat) -> bool {
@@ -393,7 +393,7 @@ impl Planner<'_> {
     ) -> Result<bool, ScanError> {
         let Some(upper) = self.layers.get(layer) else { return Ok(false) };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let upper = rustix::fs::open(upper, flags, Mode::empty())?;
+        let upper = rustix::fs::open(upper.files(), flags, Mode::empty())?;
         let [Some(ours), Some(theirs)] = [read(&upper, path)?, read(&self.files, at)?] else {
             return Ok(false);
         };
@@ -404,7 +404,7 @@ impl Planner<'_> {
 /// What is in a small file, and its mode; none if it can't be read.
 fn read(root: &OwnedFd, path: &str) -> Result<Option<(Vec<u8>, u32)>, ScanError> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let Ok(fd) = rustix::fs::openat2(root.as_fd(), path, flags, Mode::empty(), BENEATH) else {
+    let Ok(fd) = print::open(root, path, flags) else {
         return Ok(None);
     };
     let mode = rustix::fs::fstat(&fd)?.st_mode;

@@ -4,17 +4,31 @@
 //! another: when a file was made is set by the kernel alone, and a task writes to no file that has landed.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 /// Beneath a folder, through no link, on the same file system.
-pub(super) const BENEATH: ResolveFlags = ResolveFlags::BENEATH
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_MAGICLINKS)
     .union(ResolveFlags::NO_XDEV);
+
+/// How often an opening is tried that a rename crosses: whoever renames may do so for ever.
+const MAX_TRIES: usize = 64;
+
+/// Opens what is beneath a folder, through no link.
+pub(super) fn open(root: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    for _ in 1..MAX_TRIES {
+        match rustix::fs::openat2(&root, path, flags | OFlags::CLOEXEC, Mode::empty(), BENEATH) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            opened => return opened,
+        }
+    }
+    rustix::fs::openat2(&root, path, flags | OFlags::CLOEXEC, Mode::empty(), BENEATH)
+}
 
 /// Seconds and nanoseconds.
 type When = (i64, u32);
@@ -37,8 +51,8 @@ impl FilePrint {
     /// Of what has this path beneath a folder; none of nothing and of a folder, and where a link or a file is on the
     /// way.
     pub(super) fn beneath(root: impl AsFd, path: &str) -> io::Result<Option<Self>> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let found = match rustix::fs::openat2(root, path, flags, Mode::empty(), BENEATH) {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW;
+        let found = match open(root, path, flags) {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(None),
             found => found?,
         };
@@ -62,10 +76,10 @@ impl FilePrint {
 
 /// What keeps a file from being put at a path beneath a folder: something on the way to it that is no folder.
 pub(super) fn in_the_way<'p>(root: impl AsFd, path: &'p str) -> io::Result<Option<&'p str>> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
     for (end, _) in path.match_indices('/') {
         let folder = path.get(..end).unwrap_or(path);
-        match rustix::fs::openat2(&root, folder, flags, Mode::empty(), BENEATH) {
+        match open(&root, folder, flags) {
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(Some(folder)),
             found => drop(found?),
@@ -76,8 +90,8 @@ pub(super) fn in_the_way<'p>(root: impl AsFd, path: &'p str) -> io::Result<Optio
 
 /// What is in a folder beneath another, by its path, as long as there is no more than that; none of what is no folder.
 pub(super) fn within(root: impl AsFd, path: &str, most: usize) -> io::Result<Option<Vec<String>>> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = match rustix::fs::openat2(root, path, flags, Mode::empty(), BENEATH) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    let folder = match open(root, path, flags) {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(None),
         folder => folder?,
     };

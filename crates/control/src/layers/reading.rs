@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::Layers;
-use super::place::LayerPlace;
+use super::place::{LayerPlace, Sheet};
 use crate::error::Fault;
 use crate::files::{FileError, RelPath, Tree};
 
@@ -34,7 +34,14 @@ impl Layers {
         let over =
             over.map_err(|fault: Fault| failed(io::Error::other(fault.chain().to_string())))?;
         let gone = || FileError::NotFound { path: path.as_str().to_owned() };
-        for upper in over {
+        for sheet in over {
+            let upper = match sheet {
+                // A copy has everything.
+                Sheet::Copy { files, .. } => {
+                    return Tree::open(&files).map_err(failed)?.read(path).map(Some);
+                }
+                Sheet::Overlay(upper) => upper,
+            };
             match look(&upper, path.as_str()).map_err(failed)? {
                 Look::Here => return Tree::open(&upper).map_err(failed)?.read(path).map(Some),
                 Look::Removed => return Err(gone()),

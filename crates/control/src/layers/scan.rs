@@ -3,11 +3,10 @@
 //! Promises: nothing in a layer is followed or opened that its task could have put there to be; a name that people
 //! can't be shown, a device, a pipe, a socket and a link that leads out are refused one by one, with what is below.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::Path;
 
 use cloister_policy::legible;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
@@ -15,10 +14,12 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::carrying::HALF;
+use super::copied::{Copied, Seen};
+use super::place::Sheet;
 use super::plan::blocks_of;
 
 /// How deep a layer is followed, and how much of it.
-const MAX_DEPTH: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
 pub(super) const MAX_ENTRIES: usize = 200_000;
 /// The longest path of a file that lands, and all paths together: a plan holds each of them several times.
 const MAX_PATH_BYTES: usize = 1024;
@@ -26,7 +27,7 @@ const MAX_PATHS_BYTES: usize = 32 << 20;
 /// What says that nothing of before shows through a folder.
 const OPAQUE: &CStr = c"user.overlay.opaque";
 /// What people sent: nothing of it is changed.
-const INCOMING: &CStr = c"incoming";
+pub(super) const INCOMING: &CStr = c"incoming";
 
 /// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,14 +100,53 @@ impl From<Errno> for ScanError {
 }
 
 /// Reads the folders of a stack, the oldest first.
-pub(super) fn scan(stack: &[impl AsRef<Path>], closed: Closed) -> Result<Scan, ScanError> {
+pub(super) fn scan(stack: &[Sheet], closed: Closed) -> Result<Scan, ScanError> {
     let mut scan = Scan::default();
-    for (layer, upper) in stack.iter().enumerate() {
+    for (layer, sheet) in stack.iter().enumerate() {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let root = rustix::fs::open(upper.as_ref(), flags, Mode::empty())?;
-        scan.add(layer, root, closed)?;
+        let root = rustix::fs::open(sheet.files(), flags, Mode::empty())?;
+        let before = match sheet {
+            Sheet::Overlay(_) => None,
+            Sheet::Copy { seen, .. } => {
+                let seen: Seen =
+                    serde_json::from_slice(&std::fs::read(seen)?).map_err(io::Error::other)?;
+                Some(Before { seen, folders: BTreeSet::new(), met: BTreeSet::new() })
+            }
+        };
+        scan.add((layer, before), root, closed)?;
     }
     Ok(scan)
+}
+
+/// What a copy had before its task changed it, and what of that was met again.
+struct Before {
+    seen: Seen,
+    folders: BTreeSet<String>,
+    met: BTreeSet<String>,
+}
+
+impl Before {
+    /// Whether what is at a path is as it was.
+    fn is_as_it_was(&mut self, path: &str, stat: &Stat) -> bool {
+        let was = self.seen.all.get(path);
+        if was.is_some() {
+            self.met.insert(path.to_owned());
+        }
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => was == Some(&Copied::Folder),
+            _ => was == Some(&Copied::of(stat)),
+        }
+    }
+
+    /// What is gone, without what was in a folder that is gone too.
+    fn gone(&self) -> impl Iterator<Item = &String> {
+        let all = self.seen.all.keys();
+        all.filter(|path| {
+            let within = path.rsplit_once('/').map(|(within, _)| within);
+            let is_looked_into = within.is_none_or(|within| self.folders.contains(within));
+            is_looked_into && !self.met.contains(*path)
+        })
+    }
 }
 
 impl LayerFile {
@@ -118,11 +158,16 @@ impl LayerFile {
 }
 
 impl Scan {
-    fn add(&mut self, layer: usize, root: OwnedFd, closed: Closed) -> Result<(), ScanError> {
+    fn add(
+        &mut self,
+        (layer, mut before): (usize, Option<Before>),
+        root: OwnedFd,
+        closed: Closed,
+    ) -> Result<(), ScanError> {
         let mut open = vec![(Dir::new(root)?, String::new())];
         loop {
             let is_deep = open.len() > MAX_DEPTH;
-            let Some((dir, within)) = open.last_mut() else { return Ok(()) };
+            let Some((dir, within)) = open.last_mut() else { break };
             let Some(entry) = dir.read() else {
                 open.pop();
                 continue;
@@ -146,27 +191,42 @@ impl Scan {
                 Err(Errno::NOENT) => continue,
                 stat => stat?,
             };
+            let same = before.as_mut().is_some_and(|before| before.is_as_it_was(&path, &stat));
             match FileType::from_raw_mode(stat.st_mode) {
                 FileType::Directory if is_deep => self.leave_out(&path, "it lies too deep"),
                 FileType::Directory => match open_folder(parent, name, (stat.st_mode, closed)) {
                     Ok(child) => {
-                        self.folder(&path, is_opaque(&child), stat.st_mode & 0o777);
+                        match &mut before {
+                            None => self.folder(&path, is_opaque(&child), stat.st_mode & 0o777),
+                            Some(before) => {
+                                // What is gone of one is found by itself; a mark on it would be its task's.
+                                if !same {
+                                    self.folder(&path, false, stat.st_mode & 0o777);
+                                }
+                                before.folders.insert(path.clone());
+                            }
+                        }
                         open.push((Dir::new(child)?, format!("{path}/")));
                     }
                     Err(Errno::NOENT) => {}
                     Err(Errno::ACCESS) => self.leave_out(&path, "it is closed"),
                     Err(errno) => return Err(errno.into()),
                 },
+                FileType::RegularFile | FileType::Symlink if same => {}
                 FileType::RegularFile => {
                     self.put(path, LayerEntry::File(LayerFile::of(layer, &stat)));
                 }
                 FileType::Symlink => self.link(layer, parent, name, path)?,
-                FileType::CharacterDevice if stat.st_rdev == 0 => {
+                FileType::CharacterDevice if stat.st_rdev == 0 && before.is_none() => {
                     self.put(path, LayerEntry::Removed);
                 }
                 _ => self.leave_out(&path, "it is neither a file nor a folder"),
             }
         }
+        for path in before.iter().flat_map(Before::gone) {
+            self.put(path.clone(), LayerEntry::Removed);
+        }
+        Ok(())
     }
 
     /// Another name is looked at, if that is not too many.
@@ -238,7 +298,7 @@ impl Scan {
 }
 
 /// The path of a name, if it can be shown as it is.
-fn named(within: &str, name: &CStr) -> Result<String, LeftOut> {
+pub(super) fn named(within: &str, name: &CStr) -> Result<String, LeftOut> {
     let shown = format!("{within}{}", name.to_string_lossy());
     let refuse = |why: &str| {
         let path = legible(&shown).chars().take(200).collect();

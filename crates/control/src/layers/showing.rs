@@ -2,19 +2,19 @@
 
 use std::fs;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cloister_policy::legible;
 use cloister_protocol::admin::TaskFiles;
 use cloister_store::layers::{Layer, LayerState};
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags};
 use similar::TextDiff;
 
 use super::Layers;
 use super::landing::Landed;
-use super::place::{BEFORE, LayerPlace, UNDONE, open_files};
+use super::place::{BEFORE, LayerPlace, Sheet, UNDONE, open_files};
 use super::plan::{ChangeKind, FileChange, Plan, Planning, plan};
-use super::print::FilePrint;
+use super::print::{self, FilePrint};
 use super::{scan, told};
 use crate::error::Fault;
 use crate::tasks::{ReachedTask, TaskError};
@@ -44,7 +44,7 @@ impl Layers {
 fn look(
     control: &crate::control::Control,
     layer: &Layer,
-    uppers: &[PathBuf],
+    uppers: &[Sheet],
 ) -> io::Result<TaskFiles> {
     let place = LayerPlace::of(control.layout(), layer.workspace);
     let files = control.layout().chat_files(layer.workspace, layer.chat);
@@ -64,7 +64,8 @@ fn look(
             let Plan { changes, left_out, stayed, .. } =
                 plan(planning).map_err(io::Error::other)?;
             for (number, change) in changes.iter().enumerate() {
-                let after = || uppers.iter().rev().find_map(|upper| text_of(upper, &change.path));
+                let after =
+                    || uppers.iter().rev().find_map(|upper| text_of(upper.files(), &change.path));
                 let both = (text_of(&files, &change.path), after());
                 let diff = (number < MOST_FILES).then(|| difference(change, both, &mut room));
                 let mut view = told::view(change);
@@ -129,8 +130,7 @@ fn text_of(root: &Path, path: &str) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = rustix::fs::open(root, flags, Mode::empty()).ok()?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let file = rustix::fs::openat2(&root, path, flags, Mode::empty(), resolve).ok()?;
+    let file = print::open(&root, path, flags).ok()?;
     let file = fs::File::from(file);
     if !file.metadata().ok()?.is_file() {
         return None;

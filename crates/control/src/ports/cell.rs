@@ -153,6 +153,11 @@ pub trait CellBackend: Send + Sync + 'static {
     /// Removes what a killed control plane left behind.
     fn sweep(&self) -> BoxFuture<'_, ()>;
     fn launch(&self, spec: SandboxSpec) -> BoxFuture<'_, Result<Box<dyn Sandbox>, LaunchError>>;
+    /// Whether its sandboxes can see folders over one another (`Access::Layered`), with those that are written to in
+    /// this place; why not.
+    fn can_lay<'a>(&'a self, _place: &'a Path) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
     /// Gives one file or directory (not what is in it) to the sandboxes of this workspace.
     fn adopt(&self, workspace: WorkspaceId, file: &std::fs::File) -> std::io::Result<()>;
     /// Gives a surface's directory, with everything in it, to its connector. Not while that runs.

@@ -208,21 +208,18 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
     let Doorway { socket, connections, door } = control.cells().open_door(&name, who, egress)?;
     let layout = control.layout();
     // Whatever the agent believes: without an approved plan there is nothing it could change.
-    let access = if plan_pending {
-        Access::ReadOnly
+    let files = if plan_pending {
+        let source = layout.chat_files(task.workspace, task.chat);
+        Mount { source, target: CHAT_PATH.into(), access: Access::ReadOnly }
     } else {
-        Access::Layered(control.tasks().layers().open(task).await?)
+        control.tasks().layers().open(task, Path::new(CHAT_PATH)).await?
     };
-    let files = layout.chat_files(task.workspace, task.chat);
     let incoming = Path::new(CHAT_PATH).join("incoming");
     let spec = SandboxSpec {
         name,
         inhabitant: Inhabitant::Agent(Role::Executor),
         owner: task.workspace.into(),
-        mounts: vec![
-            Mount { source: files, target: CHAT_PATH.into(), access },
-            layout.incoming_mount(task.workspace, task.chat, incoming),
-        ],
+        mounts: vec![files, layout.incoming_mount(task.workspace, task.chat, incoming)],
         door: socket,
         cwd: CHAT_PATH.into(),
         limits: control.inner.parts.cells.executor_limits(room),

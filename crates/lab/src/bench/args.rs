@@ -35,6 +35,8 @@ pub(crate) enum Leg {
     History,
     /// Launches of executors
     Executor,
+    /// What tasks did to files, landing and taken back
+    Landing,
     /// 64 sessions at once beside as many of a bare proxy
     Throughput,
     /// Requests and model calls through a door
@@ -50,13 +52,14 @@ pub(crate) enum Leg {
 }
 
 impl Leg {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Turn,
         Self::Client,
         Self::Memory,
         Self::Cold,
         Self::History,
         Self::Executor,
+        Self::Landing,
         Self::Throughput,
         Self::Proxy,
         Self::Gates,

@@ -140,7 +140,7 @@ fn tool(id: &'static str, name: &str, package: &str) -> Check {
 /// Launches a program that does nothing, with everything a cell gets.
 async fn trial(backend: &Inner) -> Check {
     let id = "launch.trial";
-    match tokio::time::timeout(TRIAL_TIMEOUT, try_launch(backend)).await {
+    match tokio::time::timeout(TRIAL_TIMEOUT, try_launch(backend, None)).await {
         Ok(Ok(Exit::Code(0))) => ok(id, "a sandbox was launched and ended"),
         Ok(Ok(exit)) => failed(id, format!("the trial ended with {exit:?}"), None),
         Ok(Err(LaunchError::CannotIsolate { layer, reason, fix })) => {
@@ -151,7 +151,21 @@ async fn trial(backend: &Inner) -> Check {
     }
 }
 
-async fn try_launch(backend: &Inner) -> Result<Exit, LaunchError> {
+/// Whether folders in this place can be laid over one another, tried as a task would; why not.
+pub(super) async fn can_lay(backend: &Inner, place: &Path) -> Result<(), String> {
+    match tokio::time::timeout(TRIAL_TIMEOUT, try_launch(backend, Some(place))).await {
+        Ok(Ok(Exit::Code(0))) => Ok(()),
+        Ok(Ok(exit)) => Err(format!("the trial ended with {exit:?}")),
+        Ok(Err(LaunchError::CannotIsolate { layer, reason, .. })) => {
+            Err(format!("{layer}: {reason}"))
+        }
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(elapsed) => Err(format!("the trial did not end: {elapsed}")),
+    }
+}
+
+/// With a layer in a place, if there is one.
+async fn try_launch(backend: &Inner, layer: Option<&Path>) -> Result<Exit, LaunchError> {
     let Some(program) = TRIAL_PROGRAMS.iter().map(Path::new).find(|path| path.exists()) else {
         let reason = format!("none of {TRIAL_PROGRAMS:?} is here to try with");
         return Err(LaunchError::Failed { name: "trial".to_owned(), reason });
@@ -161,7 +175,8 @@ async fn try_launch(backend: &Inner) -> Result<Exit, LaunchError> {
         reason: format!("prepare a directory: {error}"),
     };
     let name = trial_name().map_err(io)?;
-    let scratch = Scratch::new(&name).map_err(io)?;
+    let temporary = std::env::temp_dir();
+    let scratch = Scratch::new(layer.unwrap_or(&temporary), &name).map_err(io)?;
     let door = scratch.0.join("door");
     let _listener = UnixListener::bind(&door).map_err(io)?;
     let options = Options { agent: program.to_owned(), ..backend.options.clone() };
@@ -171,8 +186,10 @@ async fn try_launch(backend: &Inner) -> Result<Exit, LaunchError> {
         limiter: Arc::clone(&backend.limiter),
         supervisors: backend.supervisors.clone(),
     }));
-    let layered = layered(backend.uid_of(TRIAL_WORKSPACE.into()), &scratch.0).map_err(io)?;
-    let sandbox = trial.launch(trial_spec(name, door, layered)).await?;
+    let uid = backend.uid_of(TRIAL_WORKSPACE.into());
+    let layered = layer.map(|_place| layered(uid, &scratch.0)).transpose().map_err(io)?;
+    let mounts = layered.into_iter().collect();
+    let sandbox = trial.launch(trial_spec(name, door, mounts)).await?;
     Ok(sandbox.wait().await)
 }
 
@@ -195,12 +212,12 @@ fn layered(uid: u32, scratch: &Path) -> std::io::Result<Mount> {
     Ok(Mount { source, target: PathBuf::from("/chat"), access })
 }
 
-fn trial_spec(name: String, door: PathBuf, layered: Mount) -> SandboxSpec {
+fn trial_spec(name: String, door: PathBuf, mounts: Vec<Mount>) -> SandboxSpec {
     SandboxSpec {
         name,
         inhabitant: Inhabitant::Agent(Role::Executor),
         owner: TRIAL_WORKSPACE.into(),
-        mounts: vec![layered],
+        mounts,
         door,
         cwd: PathBuf::from("/tmp"),
         limits: Limits {
@@ -221,10 +238,10 @@ fn trial_spec(name: String, door: PathBuf, layered: Mount) -> SandboxSpec {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> std::io::Result<Self> {
+    fn new(place: &Path, name: &str) -> std::io::Result<Self> {
         use std::os::unix::fs::DirBuilderExt;
         // Sources of mounts hold no symlink.
-        let dir = std::fs::canonicalize(std::env::temp_dir())?.join(format!("cloister-{name}"));
+        let dir = std::fs::canonicalize(place)?.join(format!("cloister-{name}"));
         std::fs::DirBuilder::new().mode(0o700).create(&dir)?;
         Ok(Self(dir))
     }

@@ -270,6 +270,10 @@ impl CellBackend for NativeBackend {
         adopt::show(self.0.uid_of(workspace.into()), file)
     }
 
+    fn can_lay<'a>(&'a self, place: &'a Path) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(check::can_lay(&self.0, place))
+    }
+
     fn give_back(&self) -> std::io::Result<()> {
         crate::give_back_program().map(drop)
     }
