@@ -134,7 +134,7 @@ impl Control {
         parts.store.tell_with(Arc::new(owners));
         let inner = Inner {
             limiter: Limiter::new(parts.limits.clone()),
-            gates: GateState::default(),
+            gates: GateState::new(&parts.gates),
             access: Access::default(),
             shown: Shown::default(),
             pairings: Pairings::default(),

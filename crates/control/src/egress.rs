@@ -6,6 +6,7 @@ use cloister_protocol::{
 };
 use cloister_store::Actor;
 use cloister_store::egress::{EgressRule, EgressUsage};
+use cloister_words::say;
 
 use crate::control::part;
 use crate::error::{Failed, Fault, Refusal};
@@ -141,23 +142,26 @@ impl EgressRules {
         &self,
         actor: &Actor,
         (workspace, chat): (WorkspaceId, ChatId),
-        rule: &str,
+        (rule, to): (&str, Language),
     ) -> Result<String, EgressError> {
         let user = self.control.store().users().user_of(workspace).await?;
         let (rule, new) = self.allow_egress(actor, user.id, rule).await?;
         let latest = self.control.store().tasks().list(workspace, LATEST_TASKS).await?;
         let latest = latest.iter().find(|task| task.chat == chat);
         let failed = latest.filter(|task| task.state == TaskState::Failed);
-        let again =
-            failed.map(|task| format!(", /retry {id} repeats {id}, which failed", id = task.id));
-        Ok(if new {
-            format!(
-                "Your agent's tasks may now reach {rule}. A task that runs can try again{}; /forbid {rule} takes it \
-                 back.",
-                again.unwrap_or_default()
-            )
-        } else {
-            format!("{rule} was allowed already.")
+        Ok(match failed {
+            _ if !new => say!(to, "{rule} was allowed already.", rule),
+            None => say!(
+                to,
+                "Your agent's tasks may now reach {rule}. A task that runs can try again; /forbid {rule} takes it back.",
+                rule
+            ),
+            Some(task) => say!(
+                to,
+                "Your agent's tasks may now reach {rule}. A task that runs can try again, /retry {id} repeats {id}, which failed; /forbid {rule} takes it back.",
+                rule,
+                id = task.id
+            ),
         })
     }
 
@@ -165,28 +169,33 @@ impl EgressRules {
         &self,
         actor: &Actor,
         workspace: WorkspaceId,
-        rule: &str,
+        (rule, to): (&str, Language),
     ) -> Result<String, EgressError> {
         let user = self.control.store().users().user_of(workspace).await?;
         if self.forbid_egress(actor, user.id, rule).await? {
-            return Ok(format!("{} is no longer allowed.", rule.trim()));
+            return Ok(say!(to, "{rule} is no longer allowed.", rule = rule.trim()));
         }
         Err(EgressRefusal::NotAllowed { rule: rule.trim().to_owned() }.into())
     }
 
-    pub(crate) async fn network(&self, workspace: WorkspaceId) -> Result<String, Fault> {
+    pub(crate) async fn network(
+        &self,
+        workspace: WorkspaceId,
+        to: Language,
+    ) -> Result<String, Fault> {
         let user = self.control.store().users().user_of(workspace).await?;
         let rules = self.control.store().egress().egress_rule_list(user.id).await?;
         if rules.is_empty() {
-            return Ok(
-                "Your agent's tasks reach nothing outside. /allow HOST lets them reach a host, \
-                       such as /allow pypi.org."
-                    .to_owned(),
-            );
+            return Ok(say!(
+                to,
+                "Your agent's tasks reach nothing outside. /allow HOST lets them reach a host, such as /allow pypi.org."
+            ));
         }
-        let mut text = "Your agent's tasks may reach:".to_owned();
+        let mut text = say!(to, "Your agent's tasks may reach:");
         for rule in rules {
-            text.push_str(&format!("\n{} (allowed by {})", rule.rule, rule.added_by));
+            let (rule, by) = (rule.rule, rule.added_by);
+            text.push('\n');
+            text.push_str(&say!(to, "{rule} (allowed by {by})", rule, by));
         }
         Ok(text)
     }

@@ -208,11 +208,24 @@ impl Default for WorkOptions {
 pub struct GateOptions {
     /// Seconds that a request outside is held while a person is asked; then the task is parked.
     pub hold_s: u64,
+    /// Requests outside of one person's tasks in a workspace, which are in the audit trail each: what leaves at once,
+    /// and as how many a second after that.
+    pub request_burst: u32,
+    pub requests_per_second: f64,
+    /// Denials that have an entry of their own; more are counted.
+    pub denial_burst: u32,
+    pub denials_per_second: f64,
 }
 
 impl Default for GateOptions {
     fn default() -> Self {
-        Self { hold_s: 20 }
+        Self {
+            hold_s: 20,
+            request_burst: 5_000,
+            requests_per_second: 5.0,
+            denial_burst: 200,
+            denials_per_second: 0.2,
+        }
     }
 }
 

@@ -137,6 +137,12 @@ impl Stops {
         self.control.inner.stopped.in_force.store(true, Ordering::SeqCst);
         let ended = self.end_executors().await;
         let reason: String = reason.trim().chars().take(MAX_REASON).collect();
+        if self.known().is_none() {
+            // It is said who did it and released by whom, also where that can't be recorded.
+            let (stopped_by, stopped_at) = (actor.to_string(), self.control.store().clock.now_ms());
+            let unrecorded = Stop { id: 0, stopped_by, reason: reason.clone(), stopped_at };
+            self.control.inner.stopped.set(Some(unrecorded));
+        }
         let stopped = self.control.store().platform().stop_all(actor, &reason).await;
         let stopped = stopped.map_err(|error| StopRefusal::NotRecorded(error.into()))?;
         let (stop, is_new) = match stopped {
@@ -178,7 +184,8 @@ impl Stops {
 
     /// Lets everything go on; what was stopped, if something was.
     pub async fn release_all(&self, actor: &Actor) -> Result<Option<Stop>, Fault> {
-        let released = self.control.store().platform().release_all(actor).await?;
+        let unrecorded = self.known();
+        let released = self.control.store().platform().release_all(actor).await?.or(unrecorded);
         self.control.inner.stopped.set(None);
         if released.is_some() {
             tracing::warn!(by = %actor, "everything goes on");

@@ -4,6 +4,7 @@
 //! here knows a platform, and nothing here knows more of the control plane than the surface protocol says.
 
 pub mod adding;
+pub mod asking;
 mod backoff;
 mod buckets;
 mod commands;

@@ -1,4 +1,7 @@
-//! Words of people, made fit to be handed over. Pure, and the same on every surface.
+//! Words of people, made fit to be handed over, and what is said of them. Pure, and the same on every surface.
+
+use cloister_protocol::Language;
+use cloister_words::say;
 
 /// How much of a quoted message the agent is shown.
 const LONGEST_QUOTE: usize = 4_000;
@@ -76,6 +79,11 @@ const fn ends_line(c: char) -> bool {
 pub fn asks_to_pair(text: &str) -> bool {
     let text = text.trim();
     text.strip_prefix(['/', '!']).unwrap_or(text).eq_ignore_ascii_case("pair")
+}
+
+/// What is said where an edit makes a command of a message.
+pub fn no_command_by_edit(to: Language) -> String {
+    say!(to, "I do not take commands from an edit: send it as a message of its own.")
 }
 
 /// The size of a file as people say it.

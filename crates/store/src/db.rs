@@ -97,6 +97,38 @@ impl std::fmt::Debug for Store {
     }
 }
 
+/// How a file is opened to be looked at. Who reads makes files beside it, as a rule; where none can be made, and no log
+/// waits there to be taken over, it is read as it lies: nobody can write to it then.
+async fn to_look_at(path: &Path) -> Result<SqliteConnectOptions, sqlx::Error> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .read_only(true)
+        .busy_timeout(Duration::from_secs(10));
+    let look = async {
+        let mut file = options.connect().await?;
+        sqlx::query("SELECT 1 FROM sqlite_schema LIMIT 1").execute(&mut file).await
+    };
+    match look.await {
+        Err(error) if cannot_open(&error) && path.exists() && !has_log(path) => {
+            Ok(options.immutable(true))
+        }
+        // What else stands in the way, whoever reads meets.
+        Ok(_) | Err(_) => Ok(options),
+    }
+}
+
+fn cannot_open(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(error) = error else { return false };
+    let code = error.code().and_then(|code| code.parse::<u32>().ok());
+    code.is_some_and(|code| code & 0xff == 14)
+}
+
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
+}
+
 impl Store {
     /// Opens (and creates, and migrates) the database at `path`.
     pub async fn open(path: &Path) -> Result<Self, StoreError> {
@@ -106,7 +138,7 @@ impl Store {
     /// Whether the database of a file that nobody has open is whole. Changes nothing in it.
     pub async fn check_file(path: &Path) -> Result<(), StoreError> {
         let open_error = |source| StoreError::Open { path: path.to_owned(), source };
-        let options = SqliteConnectOptions::new().filename(path).read_only(true);
+        let options = to_look_at(path).await.map_err(open_error)?;
         let mut file = options.connect().await.map_err(open_error)?;
         let found: String = sqlx::query_scalar("PRAGMA quick_check(1)")
             .fetch_one(&mut file)
@@ -165,10 +197,7 @@ impl Store {
     /// has it open is not disturbed.
     pub async fn open_to_read(path: &Path) -> Result<Self, StoreError> {
         let open_error = |source| StoreError::Open { path: path.to_owned(), source };
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .read_only(true)
-            .busy_timeout(Duration::from_secs(10));
+        let options = to_look_at(path).await.map_err(open_error)?;
         let connect = async || options.connect().await.map_err(open_error);
         let connections = Connections { durable: connect().await?, light: connect().await? };
         let (holds, changes) = (Arc::new(Holds::default()), Changes::default());

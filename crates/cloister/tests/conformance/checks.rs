@@ -200,5 +200,26 @@ pub(crate) async fn a_flood_holds_up_nobody_else<G: Ground>() {
     }
 }
 
+/// P13: a person makes another agent where they are, talks with it and goes back to the first one; each is itself.
+pub(crate) async fn another_agent_is_made_and_talked_to<G: Ground>() {
+    let nora = |received: &Received| {
+        let is_nora = received.system_prompt().contains("Your name is Nora.");
+        is_nora.then(|| Reply::text(format!("Nora heard {}", received.last_user_text())))
+    };
+    let mut ground = G::start("", ModelServer::builder().rule(nora)).await;
+    let mut ann = ground.person("ann").await;
+    let command = |text: &str| format!("{}agent {text}", G::SIGN);
+    ann.ask("hello", "echo: hello").await;
+    ann.ask(&command("new Nora You look after the garden."), "Nora: C2").await;
+    ground.go_to(&mut ann, "ann", "C2").await;
+    ann.ask("how are the roses?", "Nora heard how are the roses?").await;
+    ann.ask(&command("a1"), "C1").await;
+    ground.go_to(&mut ann, "ann", "C1").await;
+    ann.ask("and the taxes?", "echo: and the taxes?").await;
+    ann.ask(&command(""), "2 agents").await;
+    let agents = ground.cli_ok(&["--json", "agent", "list", "--user", "ann"]).await;
+    assert!(agents.contains("Nora"), "{agents}");
+}
+
 /// More than may be said at once.
 const FLOOD: usize = 26;

@@ -45,6 +45,7 @@ macro_rules! conformance {
             a_kill_in_mid_answer_loses_and_doubles_nothing,
             a_long_answer_is_whole,
             a_flood_holds_up_nobody_else,
+            another_agent_is_made_and_talked_to,
         );
     };
     ($name:ident, $ground:ty: $($check:ident),+ $(,)?) => {

@@ -24,6 +24,7 @@ pub(crate) struct InARoom {
 impl Ground for Matrix {
     type Seat = InARoom;
     type Stranger = InARoom;
+    const SIGN: char = '!';
 
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
         let synapse = Synapse::shared().await.unwrap_or_else(|error| panic!("{error}"));
@@ -43,6 +44,10 @@ impl Ground for Matrix {
         let person = Person::register(&self.synapse, "eve").await;
         let room = person.invite(&self.bot.user_id).await;
         InARoom { person, room }
+    }
+
+    async fn go_to(&mut self, seat: &mut InARoom, _user: &str, chat: &str) {
+        seat.room = seat.person.room_of(chat).await;
     }
 
     async fn say_twice(&mut self, seat: &mut InARoom, text: &str) {

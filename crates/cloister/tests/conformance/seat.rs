@@ -16,11 +16,15 @@ pub(crate) trait Ground: Sized + DerefMut<Target = Product> {
     type Stranger: Outside;
     /// What a stranger is told has this: how to be let in.
     const WAY_IN: &'static str = "pair";
+    /// What a command begins with there.
+    const SIGN: char = '/';
     async fn start(config: &str, model: ModelServerBuilder) -> Self;
     /// Somebody we know, in their first chat.
     async fn person(&mut self, user: &str) -> Self::Seat;
     /// Somebody nobody knows.
     async fn stranger(&mut self) -> Self::Stranger;
+    /// Where each chat has a place of its own: the person goes to that of a chat. Else it is shown where they are.
+    async fn go_to(&mut self, _seat: &mut Self::Seat, _user: &str, _chat: &str) {}
     /// Delivers a message as if the surface had not heard that it was taken: the same one, twice.
     async fn say_twice(&mut self, seat: &mut Self::Seat, text: &str);
 }

@@ -44,6 +44,10 @@ impl Ground for Terminal {
         AtTheShell { data: self.stack.data().to_owned(), told: Vec::new() }
     }
 
+    async fn go_to(&mut self, seat: &mut AtTheKeys, user: &str, chat: &str) {
+        *seat = AtTheKeys::open_at(&self.stack, user, chat).await;
+    }
+
     /// What was taken and never confirmed is sent again.
     async fn say_twice(&mut self, seat: &mut AtTheKeys, text: &str) {
         seat.say(text).await;
@@ -77,18 +81,22 @@ impl Outside for AtTheShell {
 impl AtTheKeys {
     /// A terminal with a user's first chat.
     pub(crate) async fn open(stack: &Stack, user: &str) -> Self {
+        Self::open_at(stack, user, "C1").await
+    }
+
+    async fn open_at(stack: &Stack, user: &str, chat: &str) -> Self {
         let place = stack.data().join(format!("desk-{user}"));
         std::fs::create_dir_all(&place).unwrap();
-        let mut seat = Self::sit_down(stack.data(), user, place);
+        let mut seat = Self::sit_down(stack.data(), (user, chat), place);
         seat.sees("/help lists commands").await;
         seat
     }
 
     #[expect(clippy::disallowed_methods, reason = "a person's terminal is not the product's child")]
-    fn sit_down(data: &std::path::Path, user: &str, place: PathBuf) -> Self {
+    fn sit_down(data: &std::path::Path, (user, chat): (&str, &str), place: PathBuf) -> Self {
         let own = env!("CARGO_BIN_EXE_cloister");
         let (data, save) = (data.display(), place.display());
-        let chat = format!("{own} --data {data} chat --user {user} --save {save}");
+        let chat = format!("{own} --data {data} chat --user {user} --chat {chat} --save {save}");
         let mut script = Command::new("script");
         script.args(["-q", "-e", "-c", &chat, "/dev/null"]).env("TERM", "dumb").kill_on_drop(true);
         let mut child = script

@@ -62,6 +62,13 @@ impl Ground for Web {
         NotLetIn { clients: tokens.map(with).into(), told: Vec::new() }
     }
 
+    async fn go_to(&mut self, seat: &mut AtThePage, user: &str, chat: &str) {
+        // The ids of messages are told apart by their surface alone.
+        let sent = std::mem::take(&mut seat.sent);
+        *seat = AtThePage::open_at(&self.stack, user, chat.parse().unwrap()).await;
+        seat.sent = sent;
+    }
+
     async fn say_twice(&mut self, seat: &mut AtThePage, text: &str) {
         let id: MessageId = "twice".parse().unwrap();
         seat.client.submit(id.clone(), text).await;
@@ -95,9 +102,13 @@ impl Outside for NotLetIn {
 impl AtThePage {
     /// The page of a user's first chat.
     pub(crate) async fn open(stack: &Stack, user: &str) -> Self {
+        Self::open_at(stack, user, ChatId::from_number(1)).await
+    }
+
+    async fn open_at(stack: &Stack, user: &str, chat: ChatId) -> Self {
         let session = stack.session(user).await.unwrap();
         Self {
-            client: stack.client(&session, ChatId::from_number(1)),
+            client: stack.client(&session, chat),
             address: stack.address().clone(),
             said: Vec::new(),
             turns: HashMap::new(),

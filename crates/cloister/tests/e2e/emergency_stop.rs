@@ -60,6 +60,10 @@ async fn everything_stops_at_once_and_goes_on_after_the_release() {
     assert_eq!(said.code, Some(75), "{said:?}");
     assert!(said.stderr.contains("error: everything is stopped"), "{said:?}");
     assert!(said.stderr.contains("cloister release") && said.stdout.is_empty(), "{said:?}");
+    // What is refused at once says who lets it go on, and how.
+    let refused = world.stack.cli(&["chat", "--chat", "C2", "/task look around"]).await.unwrap();
+    let said = format!("{}{}", refused.stdout, refused.stderr);
+    assert!(said.contains("all-is-stopped") && said.contains("`cloister release`"), "{said}");
     let status = world.stack.cli(&["--json", "status"]).await.unwrap();
     assert_eq!(status.code, Some(1), "{status:?}");
     assert!(status.stdout.contains("Everything was stopped by operator"), "{}", status.stdout);

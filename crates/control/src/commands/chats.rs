@@ -28,8 +28,6 @@ use crate::error::Fault;
 /// The longest chat title.
 const MAX_TITLE_CHARS: usize = 80;
 
-const THERE: &str = "has a conversation of its own: write there.";
-
 /// How chats are shown on a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shows {
@@ -179,7 +177,7 @@ impl Chats {
         let key = row.id.to_string();
         let Some(conversation) = &here.conversation else {
             let chat = self.new_chat(&who(row), row.workspace, new, Some(&key)).await?;
-            return Ok(format!("{} is open.", chat.id));
+            return Ok(say!(here.to, "{chat} is open.", chat = chat.id));
         };
         let shows = self.shows_chats(here).await?;
         let (chats, actor) = (self.control.store().chats(), who(row));
@@ -197,16 +195,21 @@ impl Chats {
             }
         };
         self.control.surfaces().chats_changed();
-        let sign = here.sign();
-        let coming = match shows {
-            Shows::One => format!(
-                "is shown here from now on, and takes what you write. {sign}chats goes back to another."
+        let (to, chat) = (here.to, named(&chat));
+        Ok(match shows {
+            Shows::One => say!(
+                to,
+                "{chat} is shown here from now on, and takes what you write. {sign}chats goes back to another.",
+                chat,
+                sign = here.sign()
             ),
-            Shows::Rooms => "its room is being opened, and you are invited to it.".to_owned(),
-            Shows::Topics | Shows::Threads => "a topic is being opened for it.".to_owned(),
-        };
-        let colon = if shows == Shows::One { "" } else { ":" };
-        Ok(format!("{}{colon} {coming}", named(&chat)))
+            Shows::Rooms => {
+                say!(to, "{chat}: its room is being opened, and you are invited to it.", chat)
+            }
+            Shows::Topics | Shows::Threads => {
+                say!(to, "{chat}: a topic is being opened for it.", chat)
+            }
+        })
     }
 
     /// `/chats C1`
@@ -230,37 +233,43 @@ impl Chats {
         self.control.people().require(&Request::chat(&here.person, ChatCall::Read, &place, id))?;
         let Some(lobby) = here.conversation.as_ref() else {
             let shown = self.shown_on(row.workspace, &chat, here).await?;
-            return Ok(format!("{}{shown}. It is opened from the list of chats.", named(&chat)));
+            let chat = format!("{}{shown}", named(&chat));
+            return Ok(say!(here.to, "{chat}. It is opened from the list of chats.", chat));
         };
         let shows = self.shows_chats(here).await?;
         if shows != Shows::One {
             let shown = self.shown_on(row.workspace, &chat, here).await?;
             if shows == Shows::Threads && shown.is_empty() && !here.is_shared() {
                 let sign = here.sign();
-                return Ok(format!(
-                    "{} is in no topic: {sign}chats {id} in our conversation outside of the topics shows it.",
-                    named(&chat)
+                return Ok(say!(
+                    here.to,
+                    "{chat} is in no topic: {sign}chats {id} in our conversation outside of the topics shows it.",
+                    chat = named(&chat),
+                    sign,
+                    id
                 ));
             }
-            let there = match shows {
-                Shows::One | Shows::Threads => THERE.to_owned(),
+            let called = format!("{}{shown}", named(&chat));
+            return match shows {
+                Shows::One | Shows::Threads => Ok(has_its_own(here.to, &called)),
                 Shows::Rooms | Shows::Topics => {
-                    self.where_shown(row, here, (lobby.connector, &chat)).await?
+                    Ok(self.where_shown(row, here, (lobby.connector, &chat), &called).await?)
                 }
             };
-            return Ok(format!("{}{shown} {there}", named(&chat)));
         }
         self.control.store().chats().show_in_lobby(lobby.id, id, &row.id.to_string()).await?;
         let sign = here.sign();
-        let archived = if chat.archived {
-            format!(" It is archived: {sign}archive undo opens it again.")
+        let (to, called) = (here.to, named(&chat));
+        Ok(if chat.archived {
+            say!(
+                to,
+                "{chat} is shown here from now on, and takes what you write. It is archived: {sign}archive undo opens it again.",
+                chat = called,
+                sign
+            )
         } else {
-            String::new()
-        };
-        Ok(format!(
-            "{} is shown here from now on, and takes what you write.{archived}",
-            named(&chat)
-        ))
+            say!(to, "{chat} is shown here from now on, and takes what you write.", chat = called)
+        })
     }
 
     /// What is said of the conversation that a chat has, or should have: never that it is there when it is not.
@@ -269,9 +278,11 @@ impl Chats {
         row: &InboxItem,
         here: &Here,
         (connector, chat): (ConnectorId, &Chat),
+        called: &str,
     ) -> Result<String, Fault> {
+        let to = here.to;
         if here.is_shared() || chat.id == row.chat {
-            return Ok(THERE.to_owned());
+            return Ok(has_its_own(to, called));
         }
         let room = self
             .control
@@ -282,19 +293,29 @@ impl Chats {
         let sign = here.sign();
         Ok(match room {
             _ if chat.archived => {
-                format!("is archived: {sign}archive {} undo opens it again.", chat.id)
+                let id = chat.id;
+                say!(
+                    to,
+                    "{chat} is archived: {sign}archive {id} undo opens it again.",
+                    chat = called,
+                    sign,
+                    id
+                )
             }
             Some(room) => match (&room.external_id, &room.broken) {
                 (Some(_), None) => {
                     if self.shows_chats(here).await? == Shows::Topics {
                         self.point_to(row, chat, here.to).await?;
                     }
-                    THERE.to_owned()
+                    has_its_own(to, called)
                 }
-                (None, None) => "has no conversation yet: it is being opened.".to_owned(),
-                (_, Some(why)) => format!(
-                    "has a conversation of its own that can't be used now ({why}). If you left it you are invited \
-                     back, and if it is gone another one is opened."
+                (None, None) => is_opened(to, called),
+                (_, Some(why)) => say!(
+                    to,
+                    "{chat} has a conversation of its own that can't be used now ({why}). If you left it you are invited \
+                     back, and if it is gone another one is opened.",
+                    chat = called,
+                    why
                 ),
             },
             None => {
@@ -304,7 +325,7 @@ impl Chats {
                     .want_rooms(connector, here.by, row.workspace)
                     .await?;
                 self.control.surfaces().chats_changed();
-                "has no conversation yet: it is being opened.".to_owned()
+                is_opened(to, called)
             }
         })
     }
@@ -393,7 +414,7 @@ impl Chats {
             return Err(CommandRefusal::NoTitle { sign: here.sign() }.into());
         }
         let chat = self.rename_chat(&who(row), row.workspace, row.chat, &title).await?;
-        Ok(format!("{} is now “{}”.", chat.id, chat.title))
+        Ok(say!(here.to, "{chat} is now “{title}”.", chat = chat.id, title = chat.title))
     }
 
     /// `/archive [C1] [undo]`
@@ -426,36 +447,41 @@ impl Chats {
         }
         let changed = self.archive_chat(&who(row), row.workspace, chat, archived).await?.id;
         if !archived {
-            return Ok(format!("{changed} is open again."));
+            return Ok(say!(here.to, "{chat} is open again.", chat = changed));
         }
         let kind = here.conversation.as_ref().map(|conversation| conversation.kind);
-        let stays = match kind.filter(|_| chat == row.chat) {
-            None => String::new(),
-            Some(ConversationKind::Room) => {
-                format!(" This room stays readable; {}archive undo opens it again.", here.sign())
-            }
-            Some(ConversationKind::Lobby | ConversationKind::Shared) => {
-                format!(
-                    " What was said stays readable; {}archive undo opens it again.",
-                    here.sign()
-                )
-            }
-        };
-        Ok(format!("{changed} is archived. Its files and history stay.{stays}"))
+        let (to, sign) = (here.to, here.sign());
+        Ok(match kind.filter(|_| chat == row.chat) {
+            None => say!(to, "{chat} is archived. Its files and history stay.", chat = changed),
+            Some(ConversationKind::Room) => say!(
+                to,
+                "{chat} is archived. Its files and history stay. This room stays readable; {sign}archive undo opens it again.",
+                chat = changed,
+                sign
+            ),
+            Some(ConversationKind::Lobby | ConversationKind::Shared) => say!(
+                to,
+                "{chat} is archived. Its files and history stay. What was said stays readable; {sign}archive undo opens it again.",
+                chat = changed,
+                sign
+            ),
+        })
     }
 
     /// `/chats`
     pub(super) async fn list_chats(&self, row: &InboxItem, here: &Here) -> Result<String, Fault> {
         let chats = self.listed(row.workspace).await?;
         let shown = self.control.store().chats().shown_chats(row.workspace).await?;
-        let mut text = String::new();
+        let (mut text, to) = (String::new(), here.to);
         let one = self.shows_chats(here).await? == Shows::One;
         let told = |one: &&ListedChat| !here.is_shared() || one.chat.id == row.chat;
         for listed in chats.iter().filter(told).filter(|one| !one.chat.archived) {
             let chat = &listed.chat;
-            let here = if chat.id == row.chat { " (here)" } else { "" };
+            let is_here = chat.id == row.chat;
+            let here = if is_here { format!(" ({})", say!(to, "here")) } else { String::new() };
             let on = shown.iter().filter(|shown| shown.chat == chat.id).map(|shown| {
-                let coming = if shown.made { "" } else { ", being opened" };
+                let coming = if shown.made { None } else { Some(say!(to, "being opened")) };
+                let coming = coming.map(|coming| format!(", {coming}")).unwrap_or_default();
                 format!("{}{coming}", shown.surface)
             });
             let on: Vec<String> = on.collect();
@@ -469,12 +495,19 @@ impl Chats {
             let (list, sign) = (away.join(", "), here.sign());
             line(
                 &mut text,
-                &format!("Archived: {list}. {sign}archive {one} undo opens one again."),
+                &say!(
+                    to,
+                    "Archived: {list}. {sign}archive {one} undo opens one again.",
+                    list,
+                    sign,
+                    one
+                ),
             );
         }
         if one {
             let sign = here.sign();
-            line(&mut text, &format!("{sign}chats C1 shows one here, {sign}new opens another."));
+            let hint = say!(to, "{sign}chats C1 shows one here, {sign}new opens another.", sign);
+            line(&mut text, &hint);
         }
         Ok(text)
     }
@@ -508,6 +541,14 @@ pub(super) fn named(chat: &Chat) -> String {
         "" => chat.id.to_string(),
         title => format!("{} “{title}”", chat.id),
     }
+}
+
+fn has_its_own(to: Language, chat: &str) -> String {
+    say!(to, "{chat} has a conversation of its own: write there.", chat)
+}
+
+fn is_opened(to: Language, chat: &str) -> String {
+    say!(to, "{chat} has no conversation yet: it is being opened.", chat)
 }
 
 /// What a chat is called in a list, with its agent's name if that is not the first one and it does not say so itself.

@@ -1,6 +1,6 @@
 //! X5: a conversation that shows one chat at a time.
 
-use cloister_protocol::ChatId;
+use cloister_protocol::{ChatId, Language};
 use cloister_store::Actor;
 
 use crate::Heard;
@@ -56,6 +56,41 @@ async fn what_is_written_next_is_for_the_chat_that_is_shown() {
     assert!(stored("m3").await.is_none());
     assert_eq!(world.store().chats().of(world.ada.workspace).await.unwrap().len(), 2);
     assert_eq!(telegram.lobby().await.chat, C2);
+}
+
+/// What commands answer is said in the language of who typed them; what they name stays as it is.
+#[tokio::test]
+async fn commands_answer_in_the_language_of_who_types_them() {
+    let world = World::new().await;
+    let telegram = Telegram::new(&world).await;
+    let (languages, ada) = (world.control.people().languages(), &world.ada);
+    let herself = Actor::person("ada");
+    for (number, to, said) in [
+        (
+            1,
+            Language::De,
+            ["wird von jetzt an hier gezeigt", "heißt jetzt", "nichts draußen", "Archiviert"],
+        ),
+        (
+            2,
+            Language::Ru,
+            ["теперь показан здесь", "теперь называется", "снаружи недоступно", "архив"],
+        ),
+    ] {
+        languages.choose_language(&herself, ada.id, Some(to)).await.unwrap();
+        let answer =
+            async |name: &str, text: &str| telegram.answers(&format!("{name}{number}"), text).await;
+        let new = answer("n", "/new Taxes").await;
+        assert!(new.contains(said[0]) && new.contains("“Taxes”"), "{new}");
+        let renamed = answer("r", "/rename Steuern").await;
+        assert!(renamed.contains(said[1]) && renamed.contains("Steuern"), "{renamed}");
+        let network = answer("w", "/network").await;
+        assert!(network.contains(said[2]) && network.contains("/allow pypi.org"), "{network}");
+        answer("a", "/archive C1").await;
+        let listed = answer("l", "/chats").await;
+        assert!(listed.to_lowercase().contains(&said[3].to_lowercase()), "{listed}");
+        answer("u", "/archive C1 undo").await;
+    }
 }
 
 /// An old message that comes again turns nothing back.

@@ -185,10 +185,14 @@ impl Commands {
         let by = who(row);
         if verb == Verb::Allow {
             self.may_change_host(here, DomainCall::Allow, rest)?;
-            Ok(self.control.egress().allow_host(&by, (row.workspace, row.chat), rest).await?)
+            Ok(self
+                .control
+                .egress()
+                .allow_host(&by, (row.workspace, row.chat), (rest, here.to))
+                .await?)
         } else if verb == Verb::Forbid {
             self.may_change_host(here, DomainCall::Disallow, rest)?;
-            Ok(self.control.egress().forbid_host(&by, row.workspace, rest).await?)
+            Ok(self.control.egress().forbid_host(&by, row.workspace, (rest, here.to)).await?)
         } else if verb == Verb::AdminChannel {
             Ok(self
                 .control
@@ -200,7 +204,7 @@ impl Commands {
         } else if verb == Verb::Release {
             self.release_everything(row, here.to).await
         } else {
-            Ok(self.control.egress().network(row.workspace).await?)
+            Ok(self.control.egress().network(row.workspace, here.to).await?)
         }
     }
 

@@ -296,7 +296,7 @@ async fn a_question_shows_how_it_was_settled() {
     courier.stopped().await;
 }
 
-/// Issue 15: why something is asked is said in the language of whom it is put to, also once it is settled; what is
+/// Why something is asked is said in the language of whom it is put to, also once it is settled; what is
 /// kept and bound to the answer stays as it was.
 #[tokio::test]
 async fn a_question_says_why_in_the_language_of_who_reads_it() {
@@ -319,6 +319,33 @@ async fn a_question_says_why_in_the_language_of_who_reads_it() {
     answered.await.unwrap();
     until("it is settled", async || fake.message(place.id, 1).edits == 1).await;
     assert_eq!(fake.message(place.id, 1).reason, "es schickt etwas hinaus");
+    courier.stopped().await;
+}
+
+/// What stands around an answer that broke off, a host that was refused and a file that is gone is said in the language of
+/// whose conversation it is, and what can be pressed is too.
+#[tokio::test]
+async fn what_stands_around_is_said_in_the_language_of_who_reads_it() {
+    let world = World::new().await;
+    let (place, fake) = (world.place("!a").await, world.fake());
+    let ada = &world.ada;
+    let languages = world.control.people().languages();
+    let herself = Actor::person("ada");
+    languages.choose_language(&herself, ada.id, Some(Language::De)).await.unwrap();
+    world.answered(&place, "hi").await;
+    let blocked = AgentFrame::Update(Update::Blocked {
+        task: None,
+        host: "pypi.org".to_owned(),
+        reason: "no rule".to_owned(),
+        allow: Some("/allow pypi.org".to_owned()),
+    });
+    world.store().outbox().notify((ada.workspace, C1), "blocked", &blocked).await.unwrap();
+    let courier = world.carry(&fake, brisk());
+    world.told(&place).await;
+    let told = fake.texts(place.id).join("\n");
+    for words in ["`pypi.org` wurde nicht erreicht: no rule", "schreib `!allow pypi.org`"] {
+        assert!(told.contains(words), "{told}");
+    }
     courier.stopped().await;
 }
 

@@ -14,6 +14,7 @@ use cloister_store::audit::Entry;
 use cloister_store::conversations::Conversation;
 use cloister_store::outbox::OutboxItem;
 use cloister_store::posts::Post;
+use cloister_words::say;
 
 use super::render::{self, Says};
 use super::worker::Worker;
@@ -23,9 +24,6 @@ use crate::ports::{Posting, Recipient, SendError};
 /// How long is rested each time something was announced and is in doubt again, in first pauses: with those of a
 /// second, a quarter of an hour in all. Then it is given up, for the platform takes other things.
 const RESTS_IN_VAIN: [u32; 5] = [1, 10, 60, 240, 600];
-
-const MAY_BE_A_REPETITION: &str =
-    "I was interrupted while sending what follows. If you have it already, ignore it.";
 
 /// Why telling stopped.
 #[derive(Debug)]
@@ -140,7 +138,10 @@ impl Worker {
         let said = match before.and_then(|post| post.external_id) {
             Some(said) => said,
             None => {
-                let markdown = MAY_BE_A_REPETITION.to_owned();
+                let markdown = say!(
+                    to.language,
+                    "I was interrupted while sending what follows. If you have it already, ignore it."
+                );
                 let posting = Posting::Notice { markdown, buttons: Vec::new() };
                 self.sending.post(to, &key, &posting).await?
             }
@@ -186,7 +187,7 @@ impl Worker {
             Says::Notice { markdown, buttons } => {
                 Posting::Notice { markdown: markdown.clone(), buttons: buttons.clone() }
             }
-            Says::Question(ask) => self.question(ask).await?,
+            Says::Question(ask) => self.question(ask, telling.to.language).await?,
             Says::File { artifact, file } => {
                 match self.control.inbox().artifact(telling.row.workspace, artifact).await {
                     Ok(download) => Posting::File(download),
@@ -203,7 +204,7 @@ impl Worker {
                             error,
                             "a file to be sent could not be opened"
                         );
-                        let markdown = render::file_is_gone(file);
+                        let markdown = render::file_is_gone(file, telling.to.language);
                         Posting::Notice { markdown, buttons: Vec::new() }
                     }
                 }

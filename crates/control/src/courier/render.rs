@@ -7,21 +7,18 @@
 use std::borrow::Cow;
 
 use cloister_policy::legible;
-use cloister_protocol::{AgentFrame, Ask, ChatId, End, ErrorCode, SendFile, TurnId, Update};
+use cloister_protocol::{
+    AgentFrame, Ask, ChatId, End, ErrorCode, Language, SendFile, TurnId, Update,
+};
 use cloister_store::outbox::OutboxItem;
 use cloister_store::posts::question_key;
+use cloister_words::say;
 
 use super::split::{Limit, closing_of, split};
 use crate::surfaces::Button;
 
 /// What a question's message has besides its texts: headings, what can be answered.
 const QUESTION_FRAME: usize = 800;
-
-/// What a stopped answer ends with; who was stopped before a word says no more than this.
-const STOPPED: &str = "Stopped.";
-
-/// What an answer ends with that another one goes on from.
-const TAKEN_OVER: &str = "The next answer is to both messages.";
 
 /// Notices that could not be told for so long are not told any more.
 const STALE_MS: i64 = 7 * 24 * 60 * 60 * 1000;
@@ -68,12 +65,12 @@ impl Part {
     }
 
     /// What is to be told of it, in a few words, where it can't be shown.
-    pub(super) fn noun(&self) -> String {
+    pub(super) fn noun(&self, to: Language) -> String {
         match &self.says {
-            Says::Answer { .. } => "An answer".to_owned(),
-            Says::Notice { .. } => "A notice".to_owned(),
-            Says::Question(ask) => format!("The question {}", ask.approval),
-            Says::File { file, .. } => format!("The file {}", code(&file.name)),
+            Says::Answer { .. } => say!(to, "An answer"),
+            Says::Notice { .. } => say!(to, "A notice"),
+            Says::Question(ask) => say!(to, "The question {id}", id = ask.approval),
+            Says::File { file, .. } => say!(to, "The file {name}", name = code(&file.name)),
         }
     }
 }
@@ -120,24 +117,25 @@ impl Heading {
     }
 }
 
-/// The messages of a row, in order.
+/// The messages of a row, in order, in the language of who reads them there.
 pub(super) fn parts_of(
     row: &OutboxItem,
     (limit, largest_file): (&Limit<'_>, u64),
     heading: Option<&Heading>,
+    to: Language,
 ) -> Vec<Part> {
     let headed = |text: &str| Heading::over(heading, text).into_owned();
     match &row.frame {
-        AgentFrame::End(end) => answer(&row.turn, &headed(&marked(end)), limit),
+        AgentFrame::End(end) => answer(&row.turn, &headed(&marked(end, to)), limit),
         AgentFrame::Ask(ask) => {
             let mut ask = ask.clone();
             if let Some(Heading(heading)) = heading {
                 ask.title = format!("{heading}: {}", ask.title);
             }
-            question(row.id, &ask, limit)
+            question(row.id, &ask, limit, to)
         }
         AgentFrame::SendFile(file) => {
-            let mut parts = file_part(row, file, largest_file);
+            let mut parts = file_part(row, file, largest_file, to);
             if let Some(heading) = heading {
                 let says = Says::notice(heading.markdown());
                 parts.insert(0, Part { key: format!("o{}/heading", row.id), says });
@@ -146,10 +144,10 @@ pub(super) fn parts_of(
         }
         AgentFrame::Update(Update::Notice { text }) => notices(row.id, &headed(text), limit),
         AgentFrame::Update(Update::Blocked { host, reason, allow, .. }) => {
-            let text = blocked(host, reason, allow.as_deref());
+            let text = blocked(to, host, reason, allow.as_deref());
             let mut parts = notices(row.id, &headed(&text), limit);
             if let (Some(last), Some(command)) = (parts.last_mut(), allow) {
-                last.offer(vec![Button::command("Allow it", command)]);
+                last.offer(vec![Button::command(say!(to, "Allow it"), command)]);
             }
             parts
         }
@@ -171,23 +169,23 @@ pub(super) fn parts_of(
 }
 
 /// The text of an answer. One that was stopped before its end, or taken over by the next, says so: what was shown of
-/// it looks like any other.
-fn marked(end: &End) -> Cow<'_, str> {
+/// it looks like any other. Who was stopped before a word says no more than that.
+fn marked(end: &End, to: Language) -> Cow<'_, str> {
     let text = end.text.trim_end();
     let (sign, mark) = match end.error {
-        Some(ErrorCode::Cancelled) => ("⏹", STOPPED),
-        Some(ErrorCode::Continued) => ("⏭", TAKEN_OVER),
+        Some(ErrorCode::Cancelled) => ("⏹", say!(to, "Stopped.")),
+        Some(ErrorCode::Continued) => ("⏭", say!(to, "The next answer is to both messages.")),
         _ => return Cow::Borrowed(&end.text),
     };
-    if text.is_empty() || text.ends_with(mark) {
+    if text.is_empty() || text.ends_with(&mark) {
         return Cow::Borrowed(&end.text);
     }
     Cow::Owned(format!("{text}{}\n\n{sign} {mark}", closing_of(text)))
 }
 
 /// What takes the place of what was shown of an answer and is no part of it.
-pub(super) fn taken_back(key: String) -> Part {
-    let markdown = "*This part was taken back.*".to_owned();
+pub(super) fn taken_back(key: String, to: Language) -> Part {
+    let markdown = say!(to, "*This part was taken back.*");
     Part { key, says: Says::Answer { markdown, buttons: Vec::new() } }
 }
 
@@ -201,8 +199,8 @@ pub(super) fn is_stale(row: &OutboxItem, now_ms: i64) -> bool {
 }
 
 /// What takes the place of an answer that was shown and came to nothing.
-pub(super) fn no_answer(key: String) -> Part {
-    let markdown = "*There is no answer.*".to_owned();
+pub(super) fn no_answer(key: String, to: Language) -> Part {
+    let markdown = say!(to, "*There is no answer.*");
     Part { key, says: Says::Answer { markdown, buttons: Vec::new() } }
 }
 
@@ -215,13 +213,15 @@ fn answer(turn: &TurnId, text: &str, limit: &Limit<'_>) -> Vec<Part> {
     pieces.enumerate().map(part).collect()
 }
 
-fn blocked(host: &str, reason: &str, allow: Option<&str>) -> String {
-    let mut text = format!("{} was not reached: {}", code(host), legible(reason));
+fn blocked(to: Language, host: &str, reason: &str, allow: Option<&str>) -> String {
+    let (host, reason) = (code(host), legible(reason));
+    let mut text = say!(to, "{host} was not reached: {reason}", host, reason);
     if let Some(command) = allow {
         // Some programs keep what begins with a slash to themselves.
         let command =
             command.strip_prefix('/').map_or(command.to_owned(), |rest| format!("!{rest}"));
-        text.push_str(&format!("\n\nTo allow it, write {}.", code(&command)));
+        text.push_str("\n\n");
+        text.push_str(&say!(to, "To allow it, write {command}.", command = code(&command)));
     }
     text
 }
@@ -237,7 +237,7 @@ fn notices(row: i64, text: &str, limit: &Limit<'_>) -> Vec<Part> {
 
 /// A question in one message if it fits; else what is asked comes first, verbatim and whole, and the question
 /// itself has the end of it.
-fn question(row: i64, ask: &Ask, limit: &Limit<'_>) -> Vec<Part> {
+fn question(row: i64, ask: &Ask, limit: &Limit<'_>, to: Language) -> Vec<Part> {
     let measure = |text: &str| (limit.measure)(text);
     let mut ask = ask.clone();
     let mut before = Vec::new();
@@ -260,7 +260,8 @@ fn question(row: i64, ask: &Ask, limit: &Limit<'_>) -> Vec<Part> {
     }
     let mut parts: Vec<Part> = Vec::new();
     for text in before {
-        let says = format!("{} asks, and this belongs to the question:\n\n", ask.approval);
+        let says = say!(to, "{id} asks, and this belongs to the question:", id = ask.approval);
+        let says = format!("{says}\n\n");
         let added = measure(&says) + measure(&marks_around(&text)) * 2 + 3;
         let longest = limit.longest.saturating_sub(added).max(limit.longest / 4);
         for piece in split_verbatim(&text, &Limit { longest, measure: limit.measure }) {
@@ -292,28 +293,29 @@ fn marks_around(text: &str) -> String {
     "`".repeat(longest.max(2) + 1)
 }
 
-fn file_part(row: &OutboxItem, file: &SendFile, largest_file: u64) -> Vec<Part> {
+fn file_part(row: &OutboxItem, file: &SendFile, largest_file: u64, to: Language) -> Vec<Part> {
     let key = format!("o{}/0", row.id);
     let artifact = file.url.as_deref().and_then(|url| url.rsplit('/').next());
     let says = match artifact {
         Some(artifact) if file.size <= largest_file => {
             Says::File { artifact: artifact.to_owned(), file: file.clone() }
         }
-        Some(_) => Says::notice(format!(
-            "{} ({}) is larger than the {} that can be sent here. It can be downloaded from {} on the web page.",
-            code(&file.name),
-            size(file.size),
-            size(largest_file),
-            row.chat,
+        Some(_) => Says::notice(say!(
+            to,
+            "{name} ({size}) is larger than the {most} that can be sent here. It can be downloaded from {chat} on the web page.",
+            name = code(&file.name),
+            size = size(file.size),
+            most = size(largest_file),
+            chat = row.chat
         )),
-        None => Says::notice(file_is_gone(file)),
+        None => Says::notice(file_is_gone(file, to)),
     };
     vec![Part { key, says }]
 }
 
 /// What is said in the place of a file that is not there any more.
-pub(super) fn file_is_gone(file: &SendFile) -> String {
-    format!("{} was to be sent, but can't be opened any more.", code(&file.name))
+pub(super) fn file_is_gone(file: &SendFile, to: Language) -> String {
+    say!(to, "{name} was to be sent, but can't be opened any more.", name = code(&file.name))
 }
 
 /// A text as code, on one line, with nothing hidden in it.

@@ -6,7 +6,7 @@ const LARGEST_FILE: u64 = 5 << 20;
 
 fn parts(row: &OutboxItem, heading: Option<&Heading>) -> Vec<Part> {
     let limit = Limit { longest: 1000, measure: &str::len };
-    parts_of(row, (&limit, LARGEST_FILE), heading)
+    parts_of(row, (&limit, LARGEST_FILE), heading, Language::En)
 }
 
 fn row(frame: AgentFrame) -> OutboxItem {
@@ -44,7 +44,7 @@ fn end(text: &str) -> AgentFrame {
     })
 }
 
-/// Issue 13, point 23: what was stopped says so, outside of any block of code; who was stopped before a word says
+/// What was stopped says so, outside of any block of code; who was stopped before a word says
 /// nothing twice.
 #[test]
 fn an_answer_that_was_stopped_says_so() {

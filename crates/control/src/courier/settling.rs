@@ -5,16 +5,18 @@
 
 use std::borrow::Cow;
 
-use cloister_protocol::{AgentFrame, Answer, ApprovalId, Ask, TurnId};
+use cloister_protocol::{AgentFrame, Answer, ApprovalId, Ask, Language, TurnId};
 use cloister_store::StoreError;
 use cloister_store::approvals::{Approval, ApprovalState};
 use cloister_store::conversations::Conversation;
 use cloister_store::outbox::OutboxItem;
 use cloister_store::posts::{question_key, settled_key};
+use cloister_words::say;
 
 use super::posting::{Halt, Telling};
 use super::render::{self, Part, Says};
 use super::split::Limit;
+use super::telling::language_at;
 use super::worker::Worker;
 use crate::control::Control;
 use crate::gates::reason_in;
@@ -39,7 +41,7 @@ async fn known(control: &Control, id: ApprovalId) -> Result<Option<Approval>, St
 }
 
 /// A question that was answered, or that nobody needs to answer any more.
-fn settled(ask: &Ask, approval: &Approval) -> Option<Posting> {
+fn settled(ask: &Ask, approval: &Approval, to: Language) -> Option<Posting> {
     let given = &approval.answers;
     let chosen = match approval.state {
         ApprovalState::Pending => return None,
@@ -54,8 +56,12 @@ fn settled(ask: &Ask, approval: &Approval) -> Option<Posting> {
     };
     let Some(answer) = chosen else {
         let title = render::code(&ask.title);
-        let markdown =
-            format!("{}: {title} needs no answer any more. Its task has ended.", ask.approval);
+        let markdown = say!(
+            to,
+            "{id}: {title} needs no answer any more. Its task has ended.",
+            id = ask.approval,
+            title
+        );
         return Some(Posting::Notice { markdown, buttons: Vec::new() });
     };
     let of = given.iter().filter(|given| given.answer.is_allowing() == answer.is_allowing());
@@ -80,9 +86,9 @@ pub(super) async fn in_their_words<'a>(
 
 impl Worker {
     /// A question as it stands.
-    pub(super) async fn question(&self, ask: &Ask) -> Result<Posting, Halt> {
+    pub(super) async fn question(&self, ask: &Ask, to: Language) -> Result<Posting, Halt> {
         let approval = known(&self.control, ask.approval).await?;
-        let settled = approval.and_then(|approval| settled(ask, &approval));
+        let settled = approval.and_then(|approval| settled(ask, &approval, to));
         Ok(settled.unwrap_or_else(|| Posting::Question { ask: ask.clone(), settled: None }))
     }
 
@@ -119,10 +125,13 @@ impl Worker {
         let heading = self.heading(place, (row.workspace, row.chat)).await?;
         let row = in_their_words(&self.control, &row).await?;
         let largest = self.surface.manners().largest_file;
-        let parts = |limit: &Limit<'_>| render::parts_of(&row, (limit, largest), heading.as_ref());
+        let language = language_at(&self.control, place).await?;
+        let parts = |limit: &Limit<'_>| {
+            render::parts_of(&row, (limit, largest), heading.as_ref(), language)
+        };
         let parts = self.with_lengths(parts).await?;
         let Some(Part { says: Says::Question(ask), .. }) = parts.last() else { return Ok(()) };
-        let Some(posting) = settled(ask, &approval) else { return Ok(()) };
+        let Some(posting) = settled(ask, &approval, language) else { return Ok(()) };
         let asked = store.outbox().post(self.conversation, &question_key(row.id)).await?;
         let Some(message) = asked.and_then(|post| post.external_id) else { return Ok(()) };
         let key = settled_key(&question_key(row.id));
@@ -130,7 +139,7 @@ impl Worker {
         if before.is_some_and(|edit| edit.external_id.is_some()) {
             return Ok(());
         }
-        let to = Recipient { conversation: place.clone(), origin: None };
+        let to = Recipient { conversation: place.clone(), origin: None, language };
         match self.sending.edit(&to, &key, &message, &posting).await {
             Ok(()) => {}
             Err(Halt::Refused(why)) => {

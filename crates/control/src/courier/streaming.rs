@@ -19,7 +19,7 @@ use super::desk::{Desk, Turn};
 use super::posting::Halt;
 use super::render::{Heading, answer_key};
 use super::split::{self, Limit, Piece, Start};
-use super::worker::Worker;
+use super::worker::{Worker, unworded};
 use crate::ports::{Posting, Recipient, SendError, Streaming};
 
 /// How soon a draft is shown again to which nothing was added: Telegram shows one for half a minute.
@@ -229,7 +229,7 @@ impl Worker {
         } else if shown.again.is_none_or(|again| again > now) {
             return Ok(());
         }
-        let to = Recipient { conversation: place.clone(), origin: shown.origin.clone() };
+        let to = unworded(place, shown.origin.clone());
         let key = answer_key(&TurnId::of_message(turn.row), 0);
         let posting = unfinished(&text);
         self.sending.draft(&to, &key, &posting).await?;
@@ -251,7 +251,7 @@ impl Worker {
         let mut texts = self.texts_so_far(place, turn, shown).await?;
         // What began anew is shorter: the messages that it has no words for yet wait for them.
         texts.resize(texts.len().max(shown.bits.len()), NOT_YET.to_owned());
-        let to = Recipient { conversation: place.clone(), origin: shown.origin.clone() };
+        let to = unworded(place, shown.origin.clone());
         for (number, text) in texts.into_iter().enumerate() {
             if shown.bits.len() <= number {
                 shown.bits.push(Bit::default());

@@ -1,10 +1,11 @@
 //! Rows of the outbox, told in order, each once.
 
-use cloister_protocol::{AgentFrame, ChatId, TaskId, WorkspaceId};
+use cloister_protocol::{AgentFrame, ChatId, Language, TaskId, WorkspaceId};
 use cloister_store::StoreError;
 use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::InboxItem;
 use cloister_store::outbox::OutboxItem;
+use cloister_words::say;
 
 use super::posting::{Halt, Telling};
 use super::render::{self, Heading, Part, Says};
@@ -43,9 +44,11 @@ impl Worker {
     }
 
     async fn tell_row(&self, place: &Conversation, row: &OutboxItem) -> Result<(), Halt> {
-        let parts = self.parts_of(place, row).await?;
+        let language = language_at(&self.control, place).await?;
+        let parts = self.parts_of(place, row, language).await?;
         if let Some(first) = parts.first() {
-            let to = Recipient { conversation: place.clone(), origin: self.origin(row).await? };
+            let origin = self.origin(row).await?;
+            let to = Recipient { conversation: place.clone(), origin, language };
             let telling = Telling { to, row };
             let started = first.key.clone();
             for part in parts {
@@ -63,7 +66,12 @@ impl Worker {
     }
 
     /// The messages of a row, as things are now.
-    async fn parts_of(&self, place: &Conversation, row: &OutboxItem) -> Result<Vec<Part>, Halt> {
+    async fn parts_of(
+        &self,
+        place: &Conversation,
+        row: &OutboxItem,
+        to: Language,
+    ) -> Result<Vec<Part>, Halt> {
         if render::is_stale(row, self.control.store().clock.now_ms()) {
             return Ok(Vec::new());
         }
@@ -75,27 +83,33 @@ impl Worker {
         };
         let largest = self.surface.manners().largest_file;
         let row = &*in_their_words(&self.control, row).await?;
-        let parts = |limit: &Limit<'_>| render::parts_of(row, (limit, largest), heading.as_ref());
+        let parts =
+            |limit: &Limit<'_>| render::parts_of(row, (limit, largest), heading.as_ref(), to);
         let mut parts = self.with_lengths(parts).await?;
         if let (Some(command), Some(last)) = (&commanded, parts.last_mut()) {
             last.offer(self.offered(command).await);
         }
         if matches!(row.frame, AgentFrame::End(_)) {
-            self.take_back_rest(row, &mut parts).await?;
+            self.take_back_rest(row, &mut parts, to).await?;
         }
         Ok(parts)
     }
 
     /// What was shown of an answer and is no part of it must not look unfinished for ever.
-    async fn take_back_rest(&self, row: &OutboxItem, parts: &mut Vec<Part>) -> Result<(), Halt> {
+    async fn take_back_rest(
+        &self,
+        row: &OutboxItem,
+        parts: &mut Vec<Part>,
+        to: Language,
+    ) -> Result<(), Halt> {
         loop {
             let key = render::answer_key(&row.turn, parts.len());
             if self.control.store().outbox().post(self.conversation, &key).await?.is_none() {
                 return Ok(());
             }
             parts.push(match parts.len() {
-                0 => render::no_answer(key),
-                _ => render::taken_back(key),
+                0 => render::no_answer(key, to),
+                _ => render::taken_back(key, to),
             });
         }
     }
@@ -208,11 +222,13 @@ impl Worker {
             reason = why,
             "something could not be shown on a surface"
         );
-        let text = format!(
-            "{} could not be shown here ({}). It is in {} on the web page.",
-            part.noun(),
-            render::code(&why.chars().take(200).collect::<String>()),
-            telling.row.chat,
+        let to = telling.to.language;
+        let text = say!(
+            to,
+            "{what} could not be shown here ({why}). It is in {chat} on the web page.",
+            what = part.noun(to),
+            why = render::code(&why.chars().take(200).collect::<String>()),
+            chat = telling.row.chat
         );
         let key = format!("{started}/instead");
         match self.post_once(telling, &key, &Says::notice(text)).await {
@@ -238,6 +254,18 @@ impl Worker {
     pub(super) async fn origin_of(&self, turn: i64) -> Result<Option<String>, Halt> {
         let found = self.control.store().outbox().origin_of_turn(turn).await?;
         Ok(found.and_then(|(place, origin)| origin.filter(|_| place == Some(self.conversation))))
+    }
+}
+
+/// The language of the person whose conversation it is; where others read along, that of this installation.
+pub(super) async fn language_at(control: &Control, place: &Conversation) -> Result<Language, Halt> {
+    let default = control.people().languages().default_language();
+    let theirs = place.user.filter(|_| place.kind != ConversationKind::Shared);
+    let Some(user) = theirs else { return Ok(default) };
+    match control.store().users().language(user).await {
+        Ok(read) => Ok(read.best().unwrap_or(default)),
+        Err(StoreError::NotFound { .. }) => Ok(default),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cloister_protocol::{ApprovalId, with_causes};
+use cloister_protocol::{ApprovalId, Language, with_causes};
 use cloister_store::conversations::{Conversation, ConversationId};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -261,7 +261,7 @@ impl Worker {
 
     async fn set_typing(&self, place: &Conversation, typing: bool) {
         self.typing.store(typing, Ordering::Relaxed);
-        let to = Recipient { conversation: place.clone(), origin: None };
+        let to = unworded(place, None);
         if timeout(TYPING_PATIENCE, self.surface.typing(&to, typing)).await.is_err() {
             tracing::debug!(
                 conversation = self.conversation.number(),
@@ -277,4 +277,9 @@ async fn until_quiet(desk: &watch::Sender<Desk>, changes: &mut watch::Receiver<D
             return;
         }
     }
+}
+
+/// Where something is shown that has no words of ours.
+pub(super) fn unworded(place: &Conversation, origin: Option<String>) -> Recipient {
+    Recipient { conversation: place.clone(), origin, language: Language::default() }
 }

@@ -58,6 +58,7 @@ mod calls;
 mod content;
 mod error;
 mod outward;
+mod pace;
 mod plans;
 mod proposals;
 mod reasons;
@@ -69,7 +70,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cloister_policy::provenance::Labels;
-use cloister_protocol::{ChatId, TaskId, WorkspaceId};
+use cloister_protocol::{ChatId, TaskId, UserId, WorkspaceId};
+use cloister_store::audit::Entry;
 use tokio::sync::watch;
 
 pub(crate) use asking::{Judged, Wanted};
@@ -82,8 +84,11 @@ pub(crate) use proposals::{Proposed, Proposing};
 pub use reasons::reason_in;
 
 use content::Live;
+use pace::TrailPace;
 
 use crate::control::part;
+use crate::error::Fault;
+use crate::options::GateOptions;
 
 /// The marks of so many chats are kept at hand; beyond that they are read again.
 const MAX_CHATS: usize = 4096;
@@ -104,25 +109,21 @@ pub(crate) struct GateState {
     unanswered: Mutex<HashSet<TaskId>>,
     /// Changes with every answer.
     answers: watch::Sender<u64>,
+    pace: TrailPace,
 }
 
-impl Default for GateState {
-    fn default() -> Self {
+impl GateState {
+    pub(crate) fn new(options: &GateOptions) -> Self {
         Self {
             tasks: Mutex::default(),
             chats: Mutex::default(),
             marked: AtomicU64::new(0),
             unanswered: Mutex::default(),
             answers: watch::channel(0).0,
+            pace: TrailPace::new(options),
         }
     }
-}
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl GateState {
     fn forget(&self, task: TaskId) {
         lock(&self.tasks).remove(&task);
         lock(&self.unanswered).remove(&task);
@@ -148,10 +149,42 @@ impl GateState {
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Gates {
     /// An attempt at a task is over; the next one reads again what is recorded.
-    pub(crate) fn forget(&self, task: TaskId) {
+    pub(crate) async fn forget(&self, task: TaskId) {
         self.control.inner.gates.forget(task);
+        self.record_uncounted().await;
+    }
+
+    /// Puts into the audit trail how much was denied without an entry of its own.
+    async fn record_uncounted(&self) {
+        for (of, denials) in self.control.inner.gates.pace.take_uncounted() {
+            let detail = format!("{denials} more were denied");
+            let entry = denial(of).with(&detail);
+            if let Err(error) = self.control.store().audit().record(entry).await {
+                let error = Fault::from(error);
+                tracing::error!(workspace = %of.0, detail, error = error.chain(), "what was denied is not in the audit trail");
+            }
+        }
+    }
+
+    /// Puts into the audit trail what was denied; beyond a burst only how much it was.
+    async fn record_denied(
+        &self,
+        asker: (UserId, WorkspaceId, Option<TaskId>),
+        what: &str,
+    ) -> Result<(), Fault> {
+        let (user, of) = (asker.0, (asker.1, asker.2));
+        let Some(before) = self.control.inner.gates.pace.denied(user, of) else { return Ok(()) };
+        let entry = denial(of).with(match before {
+            0 => what.to_owned(),
+            before => format!("{what} ({before} more were denied before)"),
+        });
+        Ok(self.control.store().audit().record(entry).await?)
     }
 
     /// What is recorded of a chat has changed elsewhere.
@@ -163,6 +196,11 @@ impl Gates {
     pub(crate) fn take_unanswered(&self, task: TaskId) -> bool {
         self.control.inner.gates.take_unanswered(task)
     }
+}
+
+fn denial((workspace, task): (WorkspaceId, Option<TaskId>)) -> Entry {
+    let subject = task.map_or_else(|| workspace.to_string(), |task| task.to_string());
+    Entry::of_cell((workspace, task), "gate.deny", subject)
 }
 
 #[cfg(test)]

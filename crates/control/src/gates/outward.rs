@@ -48,7 +48,17 @@ impl Gates {
         let Some(task) = who.task else {
             return refused("a coordinator has no business outside");
         };
-        match self.decide_outward(task, &outward).await {
+        let pace = &self.control.inner.gates.pace;
+        if !pace.turn(who).await {
+            return refused(
+                "too much has been asked for lately; ask for less, or try again in a minute",
+            );
+        }
+        let decided = self.decide_outward(task, &outward).await;
+        if !matches!(decided, Ok(Gated::Go(_))) {
+            pace.stayed(who);
+        }
+        match decided {
             Ok(gated) => gated,
             Err(error) => {
                 tracing::error!(workspace = %who.workspace, %task, error = error.chain(), "a request could not be judged");
@@ -133,13 +143,11 @@ impl Gates {
     ) -> Result<Option<Look>, GateError> {
         let (title, plain) = (wanted.effect.title(), is_plain_read(&wanted.ask));
         let asker = &wanted.effect.asker;
-        let (workspace, task) = (asker.workspace, asker.task);
+        let asker = (asker.user, asker.workspace, asker.task);
         match self.judge(cell, wanted).await? {
             Judged::Denied { reason } => {
-                let subject = task.map_or_else(|| workspace.to_string(), |task| task.to_string());
-                let entry = Entry::of_cell((workspace, task), "gate.deny", subject);
                 let detail = format!("{title}: {reason}");
-                self.control.store().audit().record(entry.with(detail)).await?;
+                self.record_denied(asker, &detail).await?;
                 return Ok(Some(Look::Denied(reason)));
             }
             Judged::Asked(approval) => seen.asked.push(*approval),

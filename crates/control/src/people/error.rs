@@ -3,9 +3,13 @@
 use std::time::Duration;
 
 use cloister_protocol::{ErrorCode, Language, UserName};
+use cloister_words::say;
 
 use super::contexts::{MAX_NAME_BYTES, MAX_NAMES, MAX_PROMPT_BYTES};
 use crate::error::{Failed, Refusal};
+
+/// The policy that refuses everything while everything is stopped.
+const STOPPED: &str = "all-is-stopped";
 
 pub type PeopleError = Failed<PeopleRefusal>;
 
@@ -90,8 +94,11 @@ impl Refusal for PeopleRefusal {
         }
     }
 
-    fn fix(&self, _to: Language) -> Option<String> {
+    fn fix(&self, to: Language) -> Option<String> {
         let fix = match self {
+            Self::NotAllowed { by: Some(by), .. } if by == STOPPED => {
+                return Some(say!(to, "operators release it, with /release or `cloister release`"));
+            }
             Self::NobodyToRunIt => "`cloister user add NAME` adds a user first",
             Self::Community { .. } => "give its members a role in its scope instead",
             Self::RoleNotHeld { .. } => "`cloister role list` shows who holds what",

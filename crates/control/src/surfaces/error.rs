@@ -37,6 +37,10 @@ pub enum SurfaceRefusal {
     HubWhat,
     #[error("too many files are on their way at once")]
     TooManyFiles { retry_after: Duration },
+    #[error("deliveries of an account come under at most {most} names")]
+    TooManyNames { most: usize },
+    #[error("a name has at most {most} bytes")]
+    LongName { most: usize },
     #[error("the file's bytes are not in base64: {0}")]
     NoBytes(DecodeError),
     #[error("this surface has nothing of that name")]
@@ -60,9 +64,12 @@ impl Refusal for SurfaceRefusal {
             | Self::ButtonOfSomebodyElse
             | Self::AccountNotAskedFor
             | Self::NotAskedFor => ErrorCode::Forbidden,
-            Self::TooManyButtons | Self::NoHubHere | Self::HubWhat | Self::NoBytes(_) => {
-                ErrorCode::BadRequest
-            }
+            Self::TooManyButtons
+            | Self::NoHubHere
+            | Self::HubWhat
+            | Self::TooManyNames { .. }
+            | Self::LongName { .. }
+            | Self::NoBytes(_) => ErrorCode::BadRequest,
             Self::NotAskedHere { .. }
             | Self::NoButton
             | Self::ButtonWithdrawn { .. }
@@ -95,6 +102,8 @@ impl Refusal for SurfaceRefusal {
             | Self::NotAskedHere { .. }
             | Self::ButtonOfSomebodyElse
             | Self::TooManyFiles { .. }
+            | Self::TooManyNames { .. }
+            | Self::LongName { .. }
             | Self::NoBytes(_)
             | Self::NotOfThisSurface
             | Self::AccountNotAskedFor

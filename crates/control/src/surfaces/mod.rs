@@ -60,7 +60,7 @@ pub(crate) struct SurfaceState {
     /// Held by the courier of a connector.
     couriers: Mutex<HashMap<ConnectorId, Arc<tokio::sync::Mutex<()>>>>,
     chats: watch::Sender<u64>,
-    telling: onboarding::Telling,
+    telling: onboarding::TellingBySurface,
     hubs: admin_hub::Pace,
     programs: Mutex<Vec<Weak<ConnectorProgram>>>,
 }

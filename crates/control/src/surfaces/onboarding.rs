@@ -1,7 +1,11 @@
 //! First words: to strangers, to people whose conversation leads nowhere, and to who has just arrived.
 //!
 //! Promises: the same stranger is told once in the time that is set, also across restarts, and all of them
-//! together at a bounded rate; a stranger costs no model call and no workspace.
+//! together at a bounded rate; a stranger costs no model call and no workspace. Whatever the connectors of one surface
+//! ask about, what is remembered for them is bounded and takes no room from another surface.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cloister_protocol::{Language, UserId};
 use cloister_words::say;
@@ -13,15 +17,29 @@ use crate::options::SurfaceOptions;
 use crate::people::account;
 use crate::surfaces::{SurfaceError, Surfaces};
 
-/// What was said lately, in memory. What must outlive a restart is in the database.
+/// Of a key that a connector made up, so many bytes count.
+const KEY_BYTES: usize = 512;
+
+/// What was said lately on each surface.
+#[derive(Debug, Default)]
+pub(crate) struct TellingBySurface(Mutex<HashMap<String, Arc<Telling>>>);
+
+impl TellingBySurface {
+    fn on(&self, surface: &str) -> Arc<Telling> {
+        let mut of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(of.entry(surface.to_owned()).or_default())
+    }
+}
+
+/// What was said lately on one surface, in memory. What must outlive a restart is in the database.
 #[derive(Debug)]
-pub(crate) struct Telling {
-    /// Refusals of strangers over one surface.
-    strangers: Buckets<String>,
+struct Telling {
+    /// Refusals of strangers over it.
+    strangers: Buckets<()>,
     /// What a conversation that leads nowhere was told.
-    not_here: Buckets<(String, String)>,
+    not_here: Buckets<String>,
     /// Strangers who come again after they were told.
-    again: Buckets<(String, String)>,
+    again: Buckets<String>,
     /// Anything else that is worth saying now and then.
     once: Buckets<String>,
 }
@@ -38,8 +56,8 @@ impl Default for Telling {
 }
 
 impl Surfaces {
-    fn telling(&self) -> &Telling {
-        &self.control.inner.surfaces.telling
+    fn telling(&self, surface: &str) -> Arc<Telling> {
+        self.control.inner.surfaces.telling.on(surface)
     }
 
     /// What to say to an account that is nobody's, unless it was told.
@@ -51,8 +69,8 @@ impl Surfaces {
     ) -> Result<Option<String>, SurfaceError> {
         // What can't be an account's id is not worth remembering.
         let Ok(stranger) = account(surface, external_id, "") else { return Ok(None) };
-        let strangers = &self.telling().strangers;
-        if strangers.take(stranger.surface.clone(), Instant::now()).is_err() {
+        let telling = self.telling(surface);
+        if telling.strangers.take((), Instant::now()).is_err() {
             return Ok(None);
         }
         let options = &self.control.inner.parts.surfaces;
@@ -60,7 +78,7 @@ impl Surfaces {
         let who = (stranger.surface.as_str(), stranger.external_id.as_str());
         let told = self.control.store().conversations().tell_stranger(who, every).await?;
         if !told {
-            strangers.give_back(&stranger.surface);
+            telling.strangers.give_back(&());
         }
         Ok(told.then(|| refusal_in(options, reads)))
     }
@@ -69,10 +87,9 @@ impl Surfaces {
     /// told. A few times a day for each, and at the same rate for all of them together.
     pub fn refusal_again(&self, surface: &str, external_id: &str) -> Option<String> {
         let stranger = account(surface, external_id, "").ok()?;
-        let telling = self.telling();
-        let who = (stranger.surface.clone(), stranger.external_id);
+        let (telling, who) = (self.telling(surface), stranger.external_id);
         telling.again.take(who.clone(), Instant::now()).ok()?;
-        if telling.strangers.take(stranger.surface, Instant::now()).is_err() {
+        if telling.strangers.take((), Instant::now()).is_err() {
             telling.again.give_back(&who);
             return None;
         }
@@ -91,14 +108,13 @@ impl Surfaces {
         conversation: &str,
         words: &str,
     ) -> Option<String> {
-        let key = (surface.to_owned(), conversation.to_owned());
-        let say = self.telling().not_here.take(key, Instant::now()).is_ok();
+        let say = self.telling(surface).not_here.take(kept(conversation), Instant::now()).is_ok();
         say.then(|| naming(words, surface, conversation))
     }
 
     /// Whether to say something that would otherwise be said again and again: true once a minute per key.
-    pub fn once_a_while(&self, key: &str) -> bool {
-        self.telling().once.take(key.to_owned(), Instant::now()).is_ok()
+    pub fn once_a_while(&self, surface: &str, key: &str) -> bool {
+        self.telling(surface).once.take(kept(key), Instant::now()).is_ok()
     }
 
     /// The answer to who asks for a code; none if they asked too often and were told so.
@@ -118,11 +134,11 @@ impl Surfaces {
             )),
             Err(error) => {
                 tracing::warn!(surface, error = error.chain(), "no pairing code was given");
-                let key = format!("pair {surface} {external_id}");
+                let key = format!("pair {external_id}");
                 let body = error.body_in(to);
                 let fix = body.fix.map(|fix| format!("; {fix}")).unwrap_or_default();
                 let told = || say!(to, "No code now: {why}{fix}.", why = body.message, fix);
-                self.once_a_while(&key).then(told)
+                self.once_a_while(surface, &key).then(told)
             }
         }
     }
@@ -150,6 +166,11 @@ impl Surfaces {
             p
         ))
     }
+}
+
+/// What is remembered of a key, however long it is.
+fn kept(key: &str) -> String {
+    key.get(..key.floor_char_boundary(KEY_BYTES)).unwrap_or(key).to_owned()
 }
 
 /// The operator's own words, or ours in a stranger's language.

@@ -35,7 +35,7 @@ async fn who_asks_for_codes_again_and_again_is_answered_a_few_times() {
     assert!(answers.last().unwrap().contains("try again in"), "{answers:?}");
 }
 
-/// Issue 13, point 21: a stranger who begins anew is told again, a few times a day, and not as often as they like.
+/// A stranger who begins anew is told again, a few times a day, and not as often as they like.
 #[tokio::test]
 async fn who_begins_anew_is_told_again_a_few_times() {
     let world = World::new().await;
@@ -48,12 +48,25 @@ async fn who_begins_anew_is_told_again_a_few_times() {
 #[tokio::test]
 async fn a_flood_is_answered_once_in_a_while() {
     let world = World::new().await;
-    let said = (0..50).filter(|_| world.control.surfaces().once_a_while("busy 1")).count();
+    let once = |surface: &str, key: &str| world.control.surfaces().once_a_while(surface, key);
+    let said = (0..50).filter(|_| once("matrix", "busy 1")).count();
     assert_eq!(said, 1);
-    assert!(
-        world.control.surfaces().once_a_while("busy 2"),
-        "another conversation is told on its own"
-    );
+    assert!(once("matrix", "busy 2"), "another conversation is told on its own");
+    assert!(once("telegram", "busy 1"), "and so is another surface");
+}
+
+/// A connector that asks about ever new and endless names has some of them remembered, and keeps nobody else's
+/// conversations from being told.
+#[tokio::test]
+async fn what_one_connector_asks_about_is_bounded_and_its_own() {
+    let world = World::new().await;
+    let once = |surface: &str, key: &str| world.control.surfaces().once_a_while(surface, key);
+    let fresh = (0..20_000).filter(|number| once("discord", &format!("name {number}"))).count();
+    assert!(fresh < 20_000, "{fresh} are remembered");
+    assert!(once("matrix", "name 1"));
+    let endless = "n".repeat(1 << 20);
+    assert!(once("telegram", &endless));
+    assert!(!once("telegram", &format!("{endless}n")), "the beginning counts");
 }
 
 /// X9: who is not connected is told which conversation to connect; an id that a shell could take for more is not.

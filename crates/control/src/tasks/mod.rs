@@ -171,7 +171,7 @@ impl Tasks {
                 self::runner::run(&control, task, cancel).await;
             }
             control.inner.tasks.running().remove(&id);
-            control.gates().forget(id);
+            control.gates().forget(id).await;
             control.inner.tasks.signal.notify_one();
         });
     }

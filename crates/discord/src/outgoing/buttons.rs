@@ -1,8 +1,8 @@
 //! What can be pressed below a message: rows of buttons, each with a token that the control plane made.
 
-use cloister_kit::PlaneError;
+use cloister_kit::{PlaneError, asking};
 use cloister_protocol::surface::{Button, Conversation, MintButtons, Press, SendError};
-use cloister_protocol::{Answer, Ask, ErrorCode};
+use cloister_protocol::{Answer, Ask, ErrorCode, Language};
 use serde_json::{Value, json};
 
 use super::Sending;
@@ -21,9 +21,9 @@ enum Look {
 }
 
 /// The buttons that answer a question, as many as it offers.
-pub(super) fn answers(ask: &Ask) -> Vec<Button> {
+pub(super) fn answers(to: Language, ask: &Ask) -> Vec<Button> {
     let button = |answer: &Answer| Button {
-        label: capitalised(answer.meaning()),
+        label: capitalised(&asking::meaning(to, *answer)),
         press: Press::Answer { approval: ask.approval, answer: *answer },
     };
     ask.offered.iter().map(button).collect()

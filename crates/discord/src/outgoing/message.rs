@@ -31,7 +31,7 @@ pub(super) struct Message {
 pub(super) struct Frame {
     pub(super) title: String,
     pub(super) text: String,
-    pub(super) fields: Vec<(&'static str, String)>,
+    pub(super) fields: Vec<(String, String)>,
     pub(super) footer: String,
     pub(super) colour: u32,
 }

@@ -8,7 +8,7 @@ fn framed() -> Message {
     let frame = Frame {
         title: "t".to_owned(),
         text: "d".to_owned(),
-        fields: vec![("Risk", "outward".to_owned()), ("Why", String::new())],
+        fields: vec![("Risk".to_owned(), "outward".to_owned()), ("Why".to_owned(), String::new())],
         footer: "f".to_owned(),
         colour: 7,
     };

@@ -22,8 +22,8 @@ use std::time::Duration;
 
 use cloister_kit::{Surface, part};
 use cloister_protocol::surface::{
-    Button, ConnectorId, Conversation, ConversationKind, Manners, Measure, Posting, Recipient,
-    SendError, Streaming, StreamingBy,
+    Button, ConnectorId, ConversationKind, Manners, Measure, Posting, Recipient, SendError,
+    Streaming, StreamingBy,
 };
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
@@ -115,7 +115,7 @@ impl Surface for Bot {
                 Posting::File(file) => Some(self.sending().attach(file).await?),
                 Posting::Answer { .. } | Posting::Notice { .. } | Posting::Question { .. } => None,
             };
-            let message = self.sending().message(&to.conversation, post).await?;
+            let message = self.sending().message(to, post).await?;
             if let Some(id) =
                 self.sending().post_as_answer(to, key, (post, &message, file.as_ref())).await?
             {
@@ -158,7 +158,7 @@ impl Surface for Bot {
             if is_unfinished(post) {
                 self.sending().must_not_rest(channel)?;
             }
-            let said = self.sending().message(&to.conversation, post).await?;
+            let said = self.sending().message(to, post).await?;
             let origin = Origin::of(to);
             if let Some(interaction) = &origin.interaction
                 && self.answers().edit_answer(interaction, message, &said).await?
@@ -214,11 +214,7 @@ impl Sending {
     }
 
     /// What a posting is as a message, with its buttons.
-    async fn message(
-        &self,
-        conversation: &Conversation,
-        post: &Posting,
-    ) -> Result<Message, SendError> {
+    async fn message(&self, to: &Recipient, post: &Posting) -> Result<Message, SendError> {
         let (mut message, buttons): (Message, Vec<Button>) = match post {
             Posting::Answer { markdown, unfinished: true, .. } => {
                 (Message::words(render(markdown)), Vec::new())
@@ -227,10 +223,12 @@ impl Sending {
                 (Message::words(render(markdown)), buttons.clone())
             }
             Posting::Notice { markdown, buttons } => (notice(markdown), buttons.clone()),
-            Posting::Question { ask, settled } => questions::write(ask, settled.as_ref()),
+            Posting::Question { ask, settled } => {
+                questions::write(to.language, ask, settled.as_ref())
+            }
             Posting::File(_) => (Message::default(), Vec::new()),
         };
-        message.rows = self.rows(conversation, &buttons).await?;
+        message.rows = self.rows(&to.conversation, &buttons).await?;
         Ok(message)
     }
 

@@ -21,13 +21,16 @@ fn question(text: &str) -> Ask {
 
 #[test]
 fn a_question_says_what_why_and_how_to_answer() {
-    let (message, buttons) = write(&question("To: ann\nHi"), None);
+    let (message, buttons) = write(Language::En, &question("To: ann\nHi"), None);
     assert_eq!(message.content, "**A3** waits for an answer.");
     let frame = message.frame.unwrap();
     assert_eq!(frame.title, "send a mail");
     assert_eq!(frame.text, "```\nTo: ann\nHi\n```");
-    assert_eq!(frame.fields[0], ("Risk", "outward".to_owned()));
-    assert_eq!(frame.fields[1], ("Why it is asked", "it leaves this machine".to_owned()));
+    assert_eq!(frame.fields[0], ("Risk".to_owned(), "outward".to_owned()));
+    assert_eq!(
+        frame.fields[1],
+        ("Why it is asked".to_owned(), "it leaves this machine".to_owned())
+    );
     assert_eq!(frame.fields[2].1, "\\- the web page <https://evil.example/>");
     assert_eq!(
         frame.footer,
@@ -42,13 +45,13 @@ fn a_question_says_what_why_and_how_to_answer() {
 #[test]
 fn a_settled_question_says_who_answered_what_and_asks_nothing() {
     let settled = (Answer::AllowAlways, "Ann".to_owned());
-    let (message, buttons) = write(&question("x"), Some(&settled));
+    let (message, buttons) = write(Language::En, &question("x"), Some(&settled));
     assert_eq!(message.content, "✅ A3: Ann allowed it always in this chat.");
     assert!(buttons.is_empty());
     let frame = message.frame.clone().unwrap();
     assert!(frame.footer.is_empty() && frame.colour == GREEN);
     assert_eq!(message.payload(Put::Instead, None)["components"], serde_json::json!([]));
-    let (denied, _) = write(&question("x"), Some(&(Answer::Deny, "B".to_owned())));
+    let (denied, _) = write(Language::En, &question("x"), Some(&(Answer::Deny, "B".to_owned())));
     assert_eq!(denied.content, "⛔ A3: B denied it.");
 }
 
@@ -62,7 +65,7 @@ fn what_is_asked_is_only_text() {
     ask.sources = vec![evil.to_owned()];
     let settled = (Answer::Deny, evil.to_owned());
     for settled in [None, Some(&settled)] {
-        let (message, _) = write(&ask, settled);
+        let (message, _) = write(Language::En, &ask, settled);
         let frame = message.frame.unwrap();
         for text in [&frame.title, &frame.fields[1].1, &frame.fields[2].1, &message.content] {
             assert!(
@@ -88,7 +91,7 @@ fn the_longest_question_fits() {
             ask.title = unit.repeat(many);
             ask.reason = unit.repeat(many);
             ask.sources = vec![unit.repeat(many); 30];
-            let (message, buttons) = write(&ask, None);
+            let (message, buttons) = write(Language::En, &ask, None);
             let frame = message.frame.unwrap();
             assert!(frame.length() <= 6000, "{unit:?} {many}: {}", frame.length());
             assert!(length(&frame.text) <= LONGEST_IN_FRAME && length(&frame.title) <= 256);

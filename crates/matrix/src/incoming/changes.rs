@@ -5,6 +5,7 @@
 
 use cloister_kit::PlaneError;
 use cloister_kit::waiting::Outcome;
+use cloister_kit::words::no_command_by_edit;
 use cloister_protocol::surface::{CancelTurn, ConversationAt, StopWaiting, StoredIn, WhoIs};
 use matrix_sdk::Room;
 use matrix_sdk::ruma::{EventId, OwnedEventId};
@@ -35,8 +36,8 @@ impl Intake {
             return Ok(Outcome::Done);
         }
         if self.bot.plane.commands().is_command(words) {
-            let words = "I do not take commands from an edit: send it as a message of its own.";
-            self.bot.sayings().tell(room, "edited-command", MINUTE, words).await;
+            let words = no_command_by_edit(speaker.language);
+            self.bot.sayings().tell(room, "edited-command", MINUTE, &words).await;
             return Ok(Outcome::Done);
         }
         let (text, thread) = match &earlier {

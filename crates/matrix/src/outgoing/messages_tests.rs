@@ -1,5 +1,5 @@
 use cloister_protocol::surface::{ConnectorId, Conversation, ConversationId};
-use cloister_protocol::{ChatId, WorkspaceId};
+use cloister_protocol::{ChatId, Language, WorkspaceId};
 use serde_json::{Value, json};
 
 use super::*;
@@ -19,6 +19,7 @@ pub(in crate::outgoing) fn recipient(kind: ConversationKind, origin: Option<&str
             broken: None,
         },
         origin: origin.map(str::to_owned),
+        language: Language::En,
     }
 }
 

@@ -126,7 +126,7 @@ impl Surface for Bot {
                 }
                 Posting::Question { ask, settled } => {
                     let touch = self.sending().touch_in(&room).await?;
-                    questions::write(ask, settled.as_ref(), touch).text(previews)
+                    questions::write(to.language, ask, settled.as_ref(), touch).text(previews)
                 }
                 Posting::File(_) => {
                     return Err(SendError::Refused(

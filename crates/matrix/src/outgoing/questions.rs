@@ -6,9 +6,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use cloister_kit::asking;
 use cloister_policy::legible;
 use cloister_protocol::surface::{Recipient, SendError};
-use cloister_protocol::{Answer, Ask, with_causes};
+use cloister_protocol::{Answer, Ask, Language, with_causes};
+use cloister_words::say;
 use matrix_sdk::Room;
 use matrix_sdk::ruma::OwnedEventId;
 use matrix_sdk::ruma::events::reaction::ReactionEventContent;
@@ -93,7 +95,12 @@ fn command(ask: &Ask, answer: Answer) -> String {
 }
 
 /// A question, or how it was answered and by whom.
-pub(super) fn write(ask: &Ask, settled: Option<&(Answer, String)>, touch: Touch) -> Written {
+pub(super) fn write(
+    to: Language,
+    ask: &Ask,
+    settled: Option<&(Answer, String)>,
+    touch: Touch,
+) -> Written {
     let mut out = Both::default();
     out.heading(&format!("{}: {}", ask.approval, cut(&ask.title)));
     let class = Some(cut(&ask.class)).filter(|class| !class.is_empty());
@@ -106,17 +113,17 @@ pub(super) fn write(ask: &Ask, settled: Option<&(Answer, String)>, touch: Touch)
         out.exact(&ask.text);
     }
     for source in ask.sources.iter().take(MAX_SOURCES) {
-        out.line(&format!("Because this task has read {}", cut(source)));
+        out.line(&asking::because_read(to, &cut(source)));
     }
     if ask.sources.len() > MAX_SOURCES {
-        out.line(&format!("… and {} more", ask.sources.len() - MAX_SOURCES));
+        out.line(&asking::and_more(to, ask.sources.len() - MAX_SOURCES));
     }
     match settled {
         Some((answer, by)) => {
             let mark = if answer.is_allowing() { "✅" } else { "⛔" };
-            out.heading(&format!("{mark} {} {}.", cut(by), answer.deed()));
+            out.heading(&format!("{mark} {}", asking::deed(to, &cut(by), *answer)));
         }
-        None => out.how_to_answer(ask, touch),
+        None => out.how_to_answer(to, ask, touch),
     }
     out.finish()
 }
@@ -163,22 +170,24 @@ impl Both {
         }
     }
 
-    fn how_to_answer(&mut self, ask: &Ask, touch: Touch) {
+    fn how_to_answer(&mut self, to: Language, ask: &Ask, touch: Touch) {
         if ask.people > 1 {
-            self.line(&format!("It takes {} different people.", ask.people));
+            self.line(&asking::takes_people(to, ask.people));
         }
         let any = ask.offered.iter().any(|answer| touch.counts(*answer));
-        let how = if any { "React, or write:" } else { "Write:" };
-        // Writing to a string does not fail.
-        write!(self.html, "<p>{how}</p><ul>").ok();
-        self.plain_line(how);
+        let how = if any { say!(to, "React, or write:") } else { say!(to, "Write:") };
+        self.line(&how);
+        self.html.push_str("<ul>");
         for answer in &ask.offered {
-            let mut words = answer.meaning().to_owned();
+            let mut words = asking::meaning(to, *answer);
             if touch.counts(*answer) {
                 words = format!("{} {words}", reaction_of(*answer));
             }
             let command = command(ask, *answer);
-            write!(self.html, "<li>{words}: <code>{command}</code></li>").ok();
+            self.html.push_str("<li>");
+            push_text(&mut self.html, &words);
+            // Writing to a string does not fail.
+            write!(self.html, ": <code>{command}</code></li>").ok();
             self.plain_line(&format!("{words}: {command}"));
         }
         self.html.push_str("</ul>");
@@ -207,7 +216,7 @@ impl Sending {
         (ask, settled): (&Ask, Option<&(Answer, String)>),
     ) -> Result<OwnedEventId, SendError> {
         let touch = self.touch_in(room).await?;
-        let asked = write(ask, settled, touch).text(self.previews_in(room).await?);
+        let asked = write(to.language, ask, settled, touch).text(self.previews_in(room).await?);
         let event = self.post_message(room, to, (key, &ask.digest), asked).await?;
         if settled.is_none() {
             let mut counting = ask.offered.clone();

@@ -21,7 +21,7 @@ fn question(text: &str) -> Ask {
 
 #[test]
 fn a_question_says_what_why_and_how_to_answer() {
-    let written = write(&question("To: ann\nHi"), None, CLEAR_ROOM);
+    let written = write(Language::En, &question("To: ann\nHi"), None, CLEAR_ROOM);
     assert_eq!(
         written.body,
         "A3: send a mail\nit leaves this machine (outward)\n| To: ann\n| Hi\n\
@@ -45,7 +45,7 @@ fn what_is_asked_is_only_text() {
     ask.sources = vec![evil.to_owned()];
     let settled = (Answer::Deny, evil.to_owned());
     for settled in [None, Some(&settled)] {
-        let written = write(&ask, settled, CLEAR_ROOM);
+        let written = write(Language::En, &ask, settled, CLEAR_ROOM);
         let html = written.html.expect("html");
         assert!(!html.contains("<img") && !html.contains("<strong>b") && html.contains("**b**"));
         assert!(!html.chars().any(cloister_policy::is_hidden), "{html}");
@@ -58,11 +58,11 @@ fn what_is_asked_is_only_text() {
 #[test]
 fn a_settled_question_says_who_answered_what_and_asks_nothing() {
     let settled = (Answer::AllowAlways, "Ann".to_owned());
-    let written = write(&question("x"), Some(&settled), CLEAR_ROOM);
+    let written = write(Language::En, &question("x"), Some(&settled), CLEAR_ROOM);
     assert!(written.body.ends_with("✅ Ann allowed it always in this chat."), "{}", written.body);
     assert!(!written.body.contains("!approve"), "{}", written.body);
     assert!(
-        write(&question("x"), Some(&(Answer::Deny, "B".to_owned())), CLEAR_ROOM)
+        write(Language::En, &question("x"), Some(&(Answer::Deny, "B".to_owned())), CLEAR_ROOM)
             .body
             .contains("⛔ B denied it.")
     );
@@ -73,7 +73,7 @@ fn a_settled_question_says_who_answered_what_and_asks_nothing() {
 fn the_longest_question_fits() {
     for unit in ["echo ok; ", "a\n", " \n", "<&\"'>", "ä€ ", "- x\n", "**b** "] {
         let text = crate::outgoing::messages::tests::longest_of(unit);
-        let written = write(&question(&text), None, CLEAR_ROOM);
+        let written = write(Language::En, &question(&text), None, CLEAR_ROOM);
         let html = written.html.unwrap_or_default();
         let event = json_bytes(&written.body) + json_bytes(&html);
         assert!(event * 4 / 3 + 4096 < 64 << 10, "{unit:?}: {} {}", written.body.len(), html.len());
@@ -101,12 +101,12 @@ fn a_reaction_in_the_clear_allows_once_at_most() {
     let counting: Vec<Answer> = Answer::ALL.into_iter().filter(|a| touch.counts(*a)).collect();
     assert_eq!(counting, [Answer::Allow, Answer::Deny, Answer::DenyAndStop]);
     assert!(Answer::ALL.into_iter().all(|answer| CLEAR_ROOM.counts(answer)));
-    let written = write(&question("x"), None, touch);
+    let written = write(Language::En, &question("x"), None, touch);
     assert!(written.body.contains("👍 allow once: !approve A3"), "{}", written.body);
     assert!(written.body.contains("\nalways in this chat: !approve A3 always"), "{}", written.body);
 
     let off = Touch { reactions: Reactions::Off, in_the_clear: false };
     assert!(!Answer::ALL.into_iter().any(|answer| off.counts(answer)));
-    let written = write(&question("x"), None, off);
+    let written = write(Language::En, &question("x"), None, off);
     assert!(written.body.contains("\nWrite:\nallow once: !approve A3"), "{}", written.body);
 }

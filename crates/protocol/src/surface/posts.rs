@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rows::{Conversation, ConversationKind};
 use crate::admin::{ConnectorState, ReconcileReport};
-use crate::{Answer, ApprovalId, Ask};
+use crate::{Answer, ApprovalId, Ask, Language};
 
 /// The most buttons that a message has.
 pub const MOST_BUTTONS: usize = 32;
@@ -18,6 +18,9 @@ pub struct Recipient {
     pub conversation: Conversation,
     /// What the surface wanted to know again: the message it answers, a thread. Its own business.
     pub origin: Option<String>,
+    /// In which what the connector says of its own is said there.
+    #[serde(default)]
+    pub language: Language,
 }
 
 /// Milliseconds on the wire.

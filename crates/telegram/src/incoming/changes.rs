@@ -5,6 +5,7 @@
 
 use cloister_kit::PlaneError;
 use cloister_kit::waiting::Outcome;
+use cloister_kit::words::no_command_by_edit;
 use cloister_protocol::surface::{ConversationAt, Speaker, WaitsIn, WasStored, WhyWaiting};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -85,8 +86,8 @@ impl Intake {
             return Ok(Outcome::Done);
         }
         if self.bot.plane.commands().is_command(words) {
-            let words = "I do not take commands from an edit: send it as a message of its own.";
-            self.bot.sayings().tell(&message.place(), "edited-command", MINUTE, words);
+            let words = no_command_by_edit(speaker.language);
+            self.bot.sayings().tell(&message.place(), "edited-command", MINUTE, &words);
             return Ok(Outcome::Done);
         }
         let text = match &earlier {

@@ -3,9 +3,11 @@
 //! Nothing in what is asked is Markdown, so that no text can dress up as something else, and nothing hides. What
 //! would not fit into one message was told before it.
 
+use cloister_kit::asking;
 use cloister_policy::legible;
 use cloister_protocol::surface::{Button, Press, Recipient, SendError};
-use cloister_protocol::{Answer, Ask};
+use cloister_protocol::{Answer, Ask, Language};
+use cloister_words::say;
 
 use super::pace::What;
 use super::send::{MessagePlace, Said};
@@ -40,16 +42,16 @@ fn command(ask: &Ask, answer: Answer) -> String {
 }
 
 /// What can be pressed: exactly what is offered.
-fn buttons(ask: &Ask) -> Vec<Button> {
+fn buttons(to: Language, ask: &Ask) -> Vec<Button> {
     let button = |answer: &Answer| Button {
-        label: format!("{} {}", sign_of(*answer), answer.meaning()),
+        label: format!("{} {}", sign_of(*answer), asking::meaning(to, *answer)),
         press: Press::Answer { approval: ask.approval, answer: *answer },
     };
     ask.offered.iter().map(button).collect()
 }
 
 /// A question, or how it was answered and by whom.
-pub(super) fn write(ask: &Ask, settled: Option<&(Answer, String)>) -> Text {
+pub(super) fn write(to: Language, ask: &Ask, settled: Option<&(Answer, String)>) -> Text {
     let mut out = Text::default();
     line(&mut out, &format!("{}: {}", ask.approval, cut(&ask.title)), Some(Kind::Bold));
     let class = Some(cut(&ask.class)).filter(|class| !class.is_empty());
@@ -63,28 +65,29 @@ pub(super) fn write(ask: &Ask, settled: Option<&(Answer, String)>) -> Text {
         out.push("\n", None);
     }
     for source in ask.sources.iter().take(MAX_SOURCES) {
-        line(&mut out, &format!("Because this task has read {}", cut(source)), None);
+        line(&mut out, &asking::because_read(to, &cut(source)), None);
     }
     if ask.sources.len() > MAX_SOURCES {
-        line(&mut out, &format!("… and {} more", ask.sources.len() - MAX_SOURCES), None);
+        line(&mut out, &asking::and_more(to, ask.sources.len() - MAX_SOURCES), None);
     }
     match settled {
         Some((answer, by)) => {
             let mark = if answer.is_allowing() { "✅" } else { "⛔" };
-            line(&mut out, &format!("{mark} {} {}.", cut(by), answer.deed()), Some(Kind::Bold));
+            let deed = asking::deed(to, &cut(by), *answer);
+            line(&mut out, &format!("{mark} {deed}"), Some(Kind::Bold));
         }
-        None => how_to_answer(&mut out, ask),
+        None => how_to_answer(to, &mut out, ask),
     }
     out.trimmed()
 }
 
-fn how_to_answer(out: &mut Text, ask: &Ask) {
+fn how_to_answer(to: Language, out: &mut Text, ask: &Ask) {
     if ask.people > 1 {
-        line(out, &format!("It takes {} different people.", ask.people), None);
+        line(out, &asking::takes_people(to, ask.people), None);
     }
-    line(out, "Press, or write:", None);
+    line(out, &say!(to, "Press, or write:"), None);
     for answer in &ask.offered {
-        out.push(&format!("{} {}: ", sign_of(*answer), answer.meaning()), None);
+        out.push(&format!("{} {}: ", sign_of(*answer), asking::meaning(to, *answer)), None);
         // As code it is copied as a whole when it is touched, and not sent by half.
         out.push(&command(ask, *answer), Some(Kind::Code));
         out.push("\n", None);
@@ -113,8 +116,8 @@ impl Sending {
         (place, key): (MessagePlace, &str),
         (ask, settled): (&Ask, Option<&(Answer, String)>),
     ) -> Result<i32, SendError> {
-        let pieces = pieces_of(&write(ask, settled));
-        let offered = if settled.is_none() { buttons(ask) } else { Vec::new() };
+        let pieces = pieces_of(&write(to.language, ask, settled));
+        let offered = if settled.is_none() { buttons(to.language, ask) } else { Vec::new() };
         let keyboard = self.keyboard(&to.conversation, &offered).await;
         let said = Said { reply_to: reply_to(to, key), keyboard };
         Ok(self.post_pieces(place, key, &pieces, said, What::Message).await?.last)
@@ -127,9 +130,9 @@ impl Sending {
         (place, message): (MessagePlace, i32),
         (ask, settled): (&Ask, Option<&(Answer, String)>),
     ) -> Result<(), SendError> {
-        let pieces = pieces_of(&write(ask, settled));
+        let pieces = pieces_of(&write(to.language, ask, settled));
         let Some(last) = pieces.last() else { return Ok(()) };
-        let offered = if settled.is_none() { buttons(ask) } else { Vec::new() };
+        let offered = if settled.is_none() { buttons(to.language, ask) } else { Vec::new() };
         let keyboard = self.keyboard(&to.conversation, &offered).await;
         self.edit_text(place, message, (last, keyboard), What::Message).await
     }

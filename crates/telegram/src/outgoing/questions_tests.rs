@@ -21,7 +21,7 @@ fn question(text: &str) -> Ask {
 
 #[test]
 fn a_question_says_what_why_and_how_to_answer() {
-    let written = write(&question("To: ann\nHi\n"), None);
+    let written = write(Language::En, &question("To: ann\nHi\n"), None);
     assert_eq!(
         written.text,
         "A3: send a mail\nit leaves this machine (outward)\nTo: ann\nHi\n\
@@ -31,7 +31,8 @@ fn a_question_says_what_why_and_how_to_answer() {
     assert_eq!(wrong(&written), None);
     let exact = written.marks.iter().find(|mark| mark.kind == Kind::Pre(None)).unwrap();
     assert_eq!(written.text.get(exact.at.clone()), Some("To: ann\nHi"));
-    let offered: Vec<Press> = buttons(&question("x")).into_iter().map(|b| b.press).collect();
+    let offered: Vec<Press> =
+        buttons(Language::En, &question("x")).into_iter().map(|b| b.press).collect();
     let approval = ApprovalId::from_number(3);
     let press = |answer| Press::Answer { approval, answer };
     assert_eq!(
@@ -51,7 +52,7 @@ fn what_is_asked_is_only_text() {
     ask.sources = vec![evil.to_owned()];
     let settled = (Answer::Deny, evil.to_owned());
     for settled in [None, Some(&settled)] {
-        let written = write(&ask, settled);
+        let written = write(Language::En, &ask, settled);
         assert_eq!(wrong(&written), None);
         assert!(written.text.contains("**b**"));
         assert!(!written.text.chars().any(cloister_policy::is_hidden), "{}", written.text);
@@ -67,10 +68,10 @@ fn what_is_asked_is_only_text() {
 #[test]
 fn a_settled_question_says_who_answered_what_and_asks_nothing() {
     let settled = (Answer::AllowAlways, "Ann".to_owned());
-    let written = write(&question("x"), Some(&settled));
+    let written = write(Language::En, &question("x"), Some(&settled));
     assert!(written.text.ends_with("✅ Ann allowed it always in this chat."), "{}", written.text);
     assert!(!written.text.contains("/approve"), "{}", written.text);
-    let denied = write(&question("x"), Some(&(Answer::Deny, "B".to_owned())));
+    let denied = write(Language::En, &question("x"), Some(&(Answer::Deny, "B".to_owned())));
     assert!(denied.text.contains("⛔ B denied it."));
 }
 
@@ -84,7 +85,7 @@ fn the_longest_question_fits() {
         let units = super::super::text::units(unit);
         let mut ask = question(&unit.repeat((LONGEST - around) / units));
         ask.offered = Answer::ALL.to_vec();
-        let written = write(&ask, None);
+        let written = write(Language::En, &ask, None);
         assert!(written.units() <= LONGEST, "{unit:?}: {}", written.units());
         assert!(written.text.contains("/approve A3"));
     }

@@ -1,5 +1,5 @@
 use cloister_protocol::surface::{ConnectorId, Conversation, ConversationId};
-use cloister_protocol::{ChatId, UserId, WorkspaceId};
+use cloister_protocol::{ChatId, Language, UserId, WorkspaceId};
 
 use super::*;
 
@@ -17,7 +17,7 @@ pub(in crate::outgoing) fn recipient(kind: ConversationKind, id: Option<&str>) -
         shown_archived: false,
         broken: None,
     };
-    Recipient { conversation, origin: Some(r#"{"message":77}"#.to_owned()) }
+    Recipient { conversation, origin: Some(r#"{"message":77}"#.to_owned()), language: Language::En }
 }
 
 #[test]

@@ -1,7 +1,10 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use cloister_protocol::surface::{
-    BeginFile, ConversationAt, Conversations, DiscardFile, EndFile, ForgetConversations, Heard,
-    Incoming, Locate, Located, OpenSecret, PutConnector, Receive, RemoveConnector, SetBroken,
-    Speaker, WhoIs,
+    BeginFile, ConversationAt, Conversations, DiscardFile, DropFile, EndFile, Expect,
+    ForgetConversations, Heard, Incoming, LetWait, Locate, Located, OpenSecret, PutConnector,
+    Receive, RefusedDevice, RemoveConnector, SetBroken, SetEncrypted, Speaker, WhoIs, WhyWaiting,
+    WriteFile,
 };
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -190,4 +193,76 @@ async fn one_operator_s_order_waits_for_another_s() {
     drop(first);
     let _second = second.await;
     assert_eq!(own.operator().unwrap(), Actor::person("bob"));
+}
+
+/// A connector that is broken, or somebody else's by now, had ever new names kept, as long as it liked.
+#[tokio::test]
+async fn the_names_that_a_connector_has_kept_are_few_and_short() {
+    let world = World::new().await;
+    let own = desk(&world, "matrix");
+    let connector = world.connector.id;
+    let expect = |name: String| {
+        let proof = Key::new("proof");
+        ask(&own, Expect { connector, name, proof })
+    };
+    let mut taken = 0;
+    for number in 0..1_000 {
+        taken += usize::from(expect(format!("name-{number}")).await.is_ok());
+    }
+    assert_eq!(taken, MOST_NAMES);
+    assert_eq!(lock(&own.expected).len(), MOST_NAMES);
+    assert_eq!(expect("name-0".to_owned()).await, Ok(()), "its own again");
+    assert!(own.proof_of("name-0").is_some() && own.proof_of("name-999").is_none());
+
+    let long = "n".repeat(4096);
+    let refused = Err(ErrorCode::BadRequest);
+    let (why, sealed) = (WhyWaiting::Busy, None);
+    let wait = |place: &str, event: &str| {
+        let (place, event) = (place.to_owned(), event.to_owned());
+        ask(&own, LetWait { connector, place, event, why, sealed: sealed.clone() })
+    };
+    assert_eq!(wait("!room:test", &long).await.map(drop), refused);
+    assert_eq!(wait(&long, "$event").await.map(drop), refused);
+    assert_eq!(wait("!room:test", "$event").await, Ok(true));
+    assert_eq!(ask(&own, SetEncrypted { place: long.clone() }).await, refused);
+    let device = RefusedDevice {
+        connector,
+        place: "!room:test".to_owned(),
+        account: ADA.to_owned(),
+        device: long.clone(),
+        event: "$event".to_owned(),
+    };
+    assert_eq!(ask(&own, device).await, refused);
+    let heard = Heard::Direct(long);
+    let locate = Locate { connector, sender: ADA.to_owned(), heard, language: None };
+    assert_eq!(ask(&own, locate).await.map(drop), refused);
+}
+
+/// Files that are begun and never ended have so many places, however many are begun at the same moment.
+#[tokio::test]
+async fn so_many_files_are_on_their_way_and_no_more() {
+    let world = World::new().await;
+    let own = desk(&world, "matrix");
+    let speaker = ada(&own, &world).await;
+    let begins = (0..200).map(|number| {
+        let begin = BeginFile { speaker: speaker.clone(), name: format!("file-{number}.txt") };
+        ask(&own, begin)
+    });
+    let begun = futures_util::future::join_all(begins).await;
+    let files: Vec<u64> = begun.iter().filter_map(|begun| begun.clone().ok()).collect();
+    assert!(!files.is_empty() && files.len() <= files::MOST_COMING, "{} are", files.len());
+    assert!(begun.iter().all(|begun| matches!(begun, Ok(_) | Err(ErrorCode::Busy))), "{begun:?}");
+    // A place is free again when a file is given up, and for nobody before.
+    let data = STANDARD.encode("bytes");
+    for file in files {
+        assert_eq!(ask(&own, WriteFile { file, data: data.clone() }).await, Ok(()));
+        assert_eq!(ask(&own, DropFile { file }).await, Ok(()));
+        assert_eq!(
+            ask(&own, WriteFile { file, data: data.clone() }).await,
+            Err(ErrorCode::NotFound)
+        );
+    }
+    let begin = BeginFile { speaker, name: "after.txt".to_owned() };
+    let file = ask(&own, begin).await.unwrap();
+    assert!(ask(&own, EndFile { file }).await.is_ok());
 }

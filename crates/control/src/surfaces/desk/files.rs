@@ -19,7 +19,7 @@ use crate::inbox::{Download, Upload};
 use crate::surfaces::{SurfaceError, SurfaceRefusal};
 
 /// How many files may be on their way in at once.
-const MOST_COMING: usize = 64;
+pub(super) const MOST_COMING: usize = 64;
 /// How many of those that came are known to be of no message yet; the oldest stays for good.
 const MOST_LOOSE: usize = 1024;
 /// When another may be tried.
@@ -29,11 +29,17 @@ const PIECE: usize = 256 << 10;
 
 #[derive(Default)]
 pub(super) struct OpenFiles {
-    coming: Mutex<HashMap<u64, ComingFile>>,
+    coming: Mutex<HashMap<u64, Coming>>,
     going: Mutex<HashMap<u64, Arc<File>>>,
     /// Where files are that the connectors brought and that no message has: those alone may they take back.
     loose: Mutex<VecDeque<(WorkspaceId, String)>>,
     last: AtomicU64,
+}
+
+/// A file on its way in. Its place is taken before there is anything of it.
+enum Coming {
+    Soon,
+    File(Box<ComingFile>),
 }
 
 struct ComingFile {
@@ -41,9 +47,56 @@ struct ComingFile {
     upload: Upload,
 }
 
+/// A place among the files on their way in, which is free again if nothing is put there.
+struct Place<'a> {
+    files: &'a OpenFiles,
+    number: u64,
+}
+
+impl Place<'_> {
+    /// The file's number, unless the connector has gone meanwhile.
+    fn put(self, file: ComingFile) -> Option<u64> {
+        let mut coming = self.files.coming();
+        *coming.get_mut(&self.number)? = Coming::File(Box::new(file));
+        Some(self.number)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut coming = self.files.coming();
+        if matches!(coming.get(&self.number), Some(Coming::Soon)) {
+            coming.remove(&self.number);
+        }
+    }
+}
+
 impl OpenFiles {
-    fn coming(&self) -> MutexGuard<'_, HashMap<u64, ComingFile>> {
+    fn coming(&self) -> MutexGuard<'_, HashMap<u64, Coming>> {
         self.coming.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for one more; none: there are as many as may be.
+    fn place(&self) -> Option<Place<'_>> {
+        let number = self.number();
+        let mut coming = self.coming();
+        if coming.len() >= MOST_COMING {
+            return None;
+        }
+        coming.insert(number, Coming::Soon);
+        Some(Place { files: self, number })
+    }
+
+    fn take(&self, number: u64) -> Option<ComingFile> {
+        let mut coming = self.coming();
+        match coming.remove(&number)? {
+            Coming::File(file) => Some(*file),
+            // Nobody was told its number yet.
+            soon @ Coming::Soon => {
+                coming.insert(number, soon);
+                None
+            }
+        }
     }
 
     fn going(&self) -> MutexGuard<'_, HashMap<u64, Arc<File>>> {
@@ -110,31 +163,32 @@ impl SurfaceDesk {
         match call {
             AnyCall::BeginFile(c) => {
                 let speaker = self.speaker(&c.speaker).await?;
-                if self.files.coming().len() >= MOST_COMING {
-                    return Err(SurfaceRefusal::TooManyFiles { retry_after: FILES_AGAIN }.into());
-                }
-                let place = (speaker.workspace, speaker.chat);
-                let upload = self.control.inbox().upload(speaker.user, place, &c.name).await?;
-                let (file, into) = (self.files.number(), speaker.workspace);
-                self.files.coming().insert(file, ComingFile { into, upload });
+                let too_many = SurfaceRefusal::TooManyFiles { retry_after: FILES_AGAIN };
+                let place = self.files.place().ok_or(too_many)?;
+                let (into, chat) = (speaker.workspace, speaker.chat);
+                let upload =
+                    self.control.inbox().upload(speaker.user, (into, chat), &c.name).await?;
+                let file = place.put(ComingFile { into, upload }).ok_or_else(not_found)?;
                 Ok(answer(&c, file)?)
             }
             AnyCall::WriteFile(c) => {
                 let bytes = STANDARD.decode(&c.data).map_err(SurfaceRefusal::NoBytes)?;
                 let mut coming = self.files.coming();
-                let written = coming.get_mut(&c.file).ok_or_else(not_found)?.upload.write(&bytes);
+                let Some(Coming::File(file)) = coming.get_mut(&c.file) else {
+                    return Err(not_found());
+                };
+                let written = file.upload.write(&bytes);
                 drop(coming);
                 Ok(answer(&c, written?)?)
             }
             AnyCall::EndFile(c) => {
-                let coming = self.files.coming().remove(&c.file).ok_or_else(not_found)?;
-                let ComingFile { into, upload } = coming;
+                let ComingFile { into, upload } = self.files.take(c.file).ok_or_else(not_found)?;
                 let kept = upload.finish().await?;
                 self.files.came(into, &kept);
                 Ok(answer(&c, kept)?)
             }
             AnyCall::DropFile(c) => {
-                drop(self.files.coming().remove(&c.file));
+                drop(self.files.take(c.file));
                 Ok(answer(&c, ())?)
             }
             AnyCall::DiscardFile(c) => {

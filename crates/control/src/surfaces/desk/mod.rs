@@ -7,6 +7,7 @@
 
 mod files;
 mod heard;
+mod names;
 mod rows;
 mod words;
 
@@ -34,6 +35,8 @@ use crate::surfaces::{SurfaceError, SurfaceRefusal};
 pub(super) use files::Lent;
 use files::OpenFiles;
 
+/// Under how many names deliveries of one connector may come.
+const MOST_NAMES: usize = 4;
 /// When what may pass is to be asked again.
 const AGAIN_AFTER_S: u64 = 5;
 
@@ -108,6 +111,7 @@ impl SurfaceDesk {
     }
 
     async fn answered(self: &Arc<Self>, call: AnyCall) -> Result<Value, SurfaceError> {
+        names::bounded(&call)?;
         let call = match self.about_rows(call).await? {
             Done::Answered(answer) => return Ok(answer),
             Done::NotMine(call) => call,
@@ -131,6 +135,25 @@ impl SurfaceDesk {
     /// What proves a delivery under this name.
     pub(super) fn proof_of(&self, name: &str) -> Option<Key> {
         lock(&self.expected).get(name).map(|(_, proof)| proof.clone())
+    }
+
+    /// Deliveries of the connector come under this name from now on.
+    fn expect(
+        &self,
+        connector: ConnectorId,
+        name: &str,
+        proof: &Key,
+    ) -> Result<(), SurfaceRefusal> {
+        let mut expected = lock(&self.expected);
+        let others = expected.iter().filter(|(other, _)| other.as_str() != name);
+        if others.filter(|(_, (whose, _))| *whose == connector).count() >= MOST_NAMES {
+            return Err(SurfaceRefusal::TooManyNames { most: MOST_NAMES });
+        }
+        if expected.get(name).is_some_and(|(whose, _)| *whose != connector) {
+            return Err(SurfaceRefusal::NotOfThisSurface);
+        }
+        expected.insert(name.to_owned(), (connector, proof.clone()));
+        Ok(())
     }
 
     pub(super) fn reach(&self) -> &Arc<dyn Reach> {

@@ -72,7 +72,7 @@ impl SurfaceDesk {
             }
             AnyCall::Expect(c) => {
                 self.own(c.connector).await?;
-                lock(&self.expected).insert(c.name.clone(), (c.connector, c.proof.clone()));
+                self.expect(c.connector, &c.name, &c.proof)?;
                 Ok(answer(&c, ())?)
             }
             AnyCall::Report(c) => {

@@ -68,10 +68,9 @@ impl SurfaceDesk {
                 let who = (self.surface, c.by.as_str());
                 Ok(answer(&c, control.surfaces().choices(who, typed_in, c.kind, &c.typed).await?)?)
             }
-            AnyCall::OnceAWhile(c) => Ok(answer(
-                &c,
-                control.surfaces().once_a_while(&format!("{} {}", self.surface, c.key)),
-            )?),
+            AnyCall::OnceAWhile(c) => {
+                Ok(answer(&c, control.surfaces().once_a_while(self.surface, &c.key))?)
+            }
             AnyCall::RefusalAgain(c) => {
                 Ok(answer(&c, control.surfaces().refusal_again(self.surface, &c.account))?)
             }
