@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::Layers;
 use super::moving::{MoveStep, Mover, Roots};
 use super::place::{BEFORE, LayerPlace, UNDONE};
-use super::plan::{FileChange, Plan, Planning, plan};
+use super::plan::{FileChange, Plan, Planning, nanoseconds, plan};
 use super::scan::{self, LeftOut};
 use super::told::{summary, told};
 use super::undo::note_undone;
@@ -34,6 +34,9 @@ pub(super) struct Landed {
     pub(super) folders: Vec<(String, u32)>,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) stayed: Vec<String>,
+    /// When it landed, as the file system counts.
+    #[serde(default)]
+    pub(super) landed_ns: i64,
 }
 
 /// A file as the landing left it.
@@ -184,6 +187,7 @@ impl Layers {
     pub(crate) async fn take_up(&self) -> Result<(), Fault> {
         let moving = [LayerState::Landing, LayerState::Undoing, LayerState::Redoing];
         for layer in self.control.store().layers().in_states(&moving).await? {
+            self.take_up_documents(&layer).await?;
             if let Err(error) = self.carry_out(&layer).await {
                 // Tried again at the next start; its task waits for it.
                 tracing::error!(task = %layer.task, error = error.chain(), "the files of a task did not all move");
@@ -251,6 +255,12 @@ impl Layers {
     }
 }
 
+/// When a file of our own was made; now, if it was not.
+fn marked_ns(mark: &Path) -> io::Result<i64> {
+    File::options().create(true).append(true).open(mark)?;
+    Ok(nanoseconds(&rustix::fs::statat(CWD, mark, AtFlags::empty())?))
+}
+
 /// Writes down what has landed, and lets go of the folders that it came from.
 fn note_landed(place: &LayerPlace, (layer, plan): (&Layer, Plan), files: &Path) -> io::Result<()> {
     if layer.state != LayerState::Landing {
@@ -265,6 +275,7 @@ fn note_landed(place: &LayerPlace, (layer, plan): (&Layer, Plan), files: &Path) 
         folders: folders.collect(),
         left_out: plan.left_out,
         stayed: plan.stayed,
+        landed_ns: marked_ns(&place.task(layer.task).join("landed"))?,
     };
     for change in plan.changes {
         let mut change = LandedChange { change, print: None, undone: None };

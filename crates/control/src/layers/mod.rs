@@ -5,14 +5,19 @@
 //! or not at all, whatever is killed; what others changed meanwhile is not overwritten; what it changed is kept as it
 //! was before.
 
+mod documents;
+mod going;
 mod landing;
+mod merging;
 mod moving;
 mod place;
 mod plan;
 mod pruning;
 mod reading;
+mod retiring;
 mod scan;
 mod showing;
+mod standing;
 mod told;
 mod undo;
 
@@ -34,6 +39,10 @@ use crate::files::{Tree, remove_tree};
 use crate::ports::TaskLayer;
 
 use self::place::{LayerPlace, UPPER};
+
+pub use self::retiring::Retirement;
+pub use self::standing::TaskStanding;
+pub use self::undo::UndoWish;
 
 part! {
     /// The layers of tasks.

@@ -68,6 +68,7 @@ pub(super) fn view(change: &FileChange) -> FileChangeView {
         beside: change.beside.clone(),
         diff: None,
         undone: false,
+        changed_since: false,
     }
 }
 
