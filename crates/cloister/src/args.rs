@@ -358,6 +358,8 @@ pub(crate) enum User {
     },
     /// End every session and login link of a user, at once
     Logout { name: UserName },
+    /// Show which files of their chats nobody has used for long: what would be put away now, and what was
+    Retention { name: UserName },
     /// Change a user's limits
     Set {
         name: UserName,

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use cloister_control::{
-    AuditOptions, CellOptions, GateOptions, LimitOptions, SecretOptions, SurfaceOptions,
-    UserOptions, WorkOptions,
+    AuditOptions, CellOptions, FileOptions, GateOptions, LimitOptions, SecretOptions,
+    SurfaceOptions, UserOptions, WorkOptions,
 };
 use cloister_protocol::ErrorCode;
 use cloister_protocol::surface::options;
@@ -37,6 +37,7 @@ pub(crate) struct Config {
     pub(crate) admin: cloister_web::RemoteOptions,
     pub(crate) connections: cloister_web::ConnectionOptions,
     pub(crate) gates: GateOptions,
+    pub(crate) files: FileOptions,
     pub(crate) matrix: options::MatrixOptions,
     pub(crate) telegram: options::TelegramOptions,
     pub(crate) discord: options::DiscordOptions,

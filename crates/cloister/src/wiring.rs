@@ -85,6 +85,7 @@ pub(crate) async fn build_with(
         work: config.work.clone(),
         limits: config.limits.clone(),
         gates: config.gates.clone(),
+        files: config.files.clone(),
         surfaces: config.surfaces.clone(),
         backend: Arc::new(backend),
         doors: Arc::new(doors),

@@ -34,7 +34,7 @@ use crate::metrics::Metrics;
 use crate::models::Models;
 use crate::notices::Notices;
 use crate::options::{
-    CellOptions, GateOptions, LimitOptions, SurfaceOptions, UserOptions, WorkOptions,
+    CellOptions, FileOptions, GateOptions, LimitOptions, SurfaceOptions, UserOptions, WorkOptions,
 };
 use crate::people::Contexts;
 use crate::people::People;
@@ -69,6 +69,7 @@ pub struct Parts {
     pub work: WorkOptions,
     pub limits: LimitOptions,
     pub gates: GateOptions,
+    pub files: FileOptions,
     pub surfaces: SurfaceOptions,
     pub backend: Arc<dyn CellBackend>,
     pub doors: Arc<dyn Doors>,

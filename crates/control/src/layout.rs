@@ -103,6 +103,11 @@ impl Layout {
         self.root.join("layers")
     }
 
+    /// Files of chats that were put away because nobody used them.
+    pub(crate) fn retired(&self, workspace: WorkspaceId) -> PathBuf {
+        self.root.join("retired").join(workspace.to_string())
+    }
+
     pub fn objects(&self) -> PathBuf {
         self.root.join("objects")
     }

@@ -65,6 +65,7 @@ pub use error::{ControlError, Failed, Fault, Refusal, RefusedAround};
 pub use gates::{GateError, GateRefusal, Gates, reason_in};
 pub use hub::{Half, Said};
 pub use inbox::{Download, Inbox, InboxError, InboxRefusal, IncomingMessage, Receipt, Upload};
+pub use layers::{TaskStanding, UndoWish};
 pub use limits::{Permit, TooMuch};
 pub use metrics::{ANSWERED, CONTENT_TYPE, GONE, LoggedLine, Metrics, ModelCall, RecentError};
 pub use models::{
@@ -72,8 +73,8 @@ pub use models::{
     own_view, preset,
 };
 pub use options::{
-    CellOptions, GateOptions, Layering, LimitOptions, SecondMessage, SurfaceOptions, UserOptions,
-    WorkOptions, nano_to_usd, usd_to_nano,
+    CellOptions, FileOptions, GateOptions, Layering, LimitOptions, Most, SecondMessage,
+    SurfaceOptions, UserOptions, WorkOptions, nano_to_usd, usd_to_nano,
 };
 pub use people::{
     AccessChanges, Accounts, Contexts, Giver, Heard, Linker, Linking, People, PeopleError,

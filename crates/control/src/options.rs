@@ -202,6 +202,59 @@ impl Default for WorkOptions {
     }
 }
 
+/// `[files]` of the configuration: how long is kept what nobody may need any more.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FileOptions {
+    /// Days that what a task did can be taken back, or kept though it did not get done.
+    pub undo_days: Most,
+    /// What a workspace may take for that, beside its files.
+    pub undo_mb: Most,
+    /// Days after which files of a chat are put away that nobody has used, in a chat that nobody has used.
+    pub chat_days: Most,
+}
+
+impl Default for FileOptions {
+    fn default() -> Self {
+        Self { undo_days: Most::of(30), undo_mb: Most::of(2048), chat_days: Most::of(3) }
+    }
+}
+
+/// A number of days or megabytes; 0, or `"never"`: there is no end to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "MostSaid")]
+pub struct Most(Option<u32>);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum MostSaid {
+    Number(u32),
+    Word(String),
+}
+
+impl Most {
+    pub const fn of(number: u32) -> Self {
+        Self(if number == 0 { None } else { Some(number) })
+    }
+
+    /// None: no end.
+    pub const fn number(self) -> Option<u32> {
+        self.0
+    }
+}
+
+impl TryFrom<MostSaid> for Most {
+    type Error = &'static str;
+
+    fn try_from(said: MostSaid) -> Result<Self, Self::Error> {
+        match said {
+            MostSaid::Number(number) => Ok(Self::of(number)),
+            MostSaid::Word(word) if word == "never" => Ok(Self(None)),
+            MostSaid::Word(_) => Err("expected a whole number, not negative, or \"never\""),
+        }
+    }
+}
+
 /// `[gates]` of the configuration.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -129,6 +129,7 @@ impl PersonalData {
             let all = [
                 layout.workspace(user.workspace),
                 layout.layers().join(user.workspace.to_string()),
+                layout.retired(user.workspace),
             ];
             let remove_all = move || all.iter().try_for_each(|dir| remove(|| remove_tree(dir)));
             let removed = tokio::task::spawn_blocking(remove_all).await;

@@ -25,6 +25,15 @@ struct Ran<'a> {
 
 /// What of a finished task's claim the ledger does not show, in sentences for a person.
 pub fn not_shown(ledger: &[Step], finish: &Finish) -> Vec<String> {
+    not_shown_beside(ledger, finish, None)
+}
+
+/// The same, where it is known which files the task changed: by their paths.
+pub fn not_shown_beside(
+    ledger: &[Step],
+    finish: &Finish,
+    changed: Option<&[String]>,
+) -> Vec<String> {
     let ran = calls(ledger);
     let mut missing = unknown_outcomes(&ran);
     if !finish.ok {
@@ -33,7 +42,7 @@ pub fn not_shown(ledger: &[Step], finish: &Finish) -> Vec<String> {
     for claim in &finish.claims {
         missing.extend(unshown_claim(&ran, &claim.what, claim.call.as_deref()));
     }
-    missing.extend(unshown_files(&ran, &finish.result));
+    missing.extend(unshown_files(&ran, &finish.result, changed));
     missing.extend(unshown_tests(&ran, &finish.result));
     let anything = ran.values().any(|r| r.status == Some(CallStatus::Ok));
     if !anything && says_done(&finish.result) {
@@ -123,25 +132,36 @@ fn is_mentioned(ran: &BTreeMap<(usize, &str), Ran<'_>>, what: &str) -> bool {
     wanted.iter().any(|word| texts.iter().any(|text| text.contains(word.as_str())))
 }
 
-/// Files that a sentence with a verb of doing names, and that no successful call mentions.
-fn unshown_files(ran: &BTreeMap<(usize, &str), Ran<'_>>, result: &str) -> Vec<String> {
-    const DOING: &[&str] = &[
-        "created",
-        "wrote",
-        "written",
-        "saved",
-        "generated",
-        "updated",
-        "edited",
-        "deleted",
-        "sent",
-        "produced",
-        "built",
-        "создал",
-        "записал",
-        "сохранил",
-        "отправил",
-    ];
+/// What is said of a file that is there then.
+const MAKING: &[&str] = &[
+    "created",
+    "wrote",
+    "written",
+    "saved",
+    "generated",
+    "updated",
+    "edited",
+    "produced",
+    "built",
+    "создал",
+    "записал",
+    "сохранил",
+];
+/// What is said of one that is not, or was before.
+const PASSING: &[&str] = &["deleted", "sent", "отправил"];
+/// Behind one of these a file is what was read, and not what came of it.
+const SOURCES: &[&str] = &[
+    "from", "of", "using", "with", "based", "on", "about", "read", "reading", "opened", "see",
+    "из", "по", "от",
+];
+
+/// Files that a sentence with a verb of doing names, and that no successful call mentions; or that the task did not
+/// change, where that is known.
+fn unshown_files(
+    ran: &BTreeMap<(usize, &str), Ran<'_>>,
+    result: &str,
+    changed: Option<&[String]>,
+) -> Vec<String> {
     let acted: Vec<&str> = ran
         .values()
         .filter(|r| r.status == Some(CallStatus::Ok) && is_mutating(&r.call.name))
@@ -151,10 +171,16 @@ fn unshown_files(ran: &BTreeMap<(usize, &str), Ran<'_>>, result: &str) -> Vec<St
     let mut looked_for = BTreeSet::new();
     for sentence in result.split(['\n', '!', '?', ';']).flat_map(|line| line.split(". ")) {
         let lower = sentence.to_lowercase();
-        if !DOING.iter().any(|verb| lower.contains(verb)) {
+        let says = |verbs: &[&str]| verbs.iter().any(|verb| lower.contains(verb));
+        let makes = says(MAKING);
+        if !makes && !says(PASSING) {
             continue;
         }
-        for name in sentence.split_whitespace().filter_map(file_name) {
+        let mut before = "";
+        for word in sentence.split_whitespace() {
+            let is_source = SOURCES.contains(&before.to_lowercase().as_str());
+            before = word;
+            let Some(name) = file_name(word) else { continue };
             let bare = name.rsplit('/').next().unwrap_or(name);
             if !looked_for.insert(name) {
                 continue;
@@ -165,12 +191,26 @@ fn unshown_files(ran: &BTreeMap<(usize, &str), Ran<'_>>, result: &str) -> Vec<St
                 ));
                 return missing;
             }
-            if !acted.iter().any(|arguments| arguments.contains(bare)) {
-                missing.push(format!("{}: no successful step names this file", quote(name)));
+            let is_changed = changed.map(|all| all.iter().any(|path| is_named(path, bare)));
+            let is_mentioned = acted.iter().any(|arguments| arguments.contains(bare));
+            match is_changed {
+                Some(true) => {}
+                Some(false) if makes && !is_source => {
+                    let name = quote(name);
+                    missing.push(format!("{name}: no such file is among those that it changed"));
+                }
+                _ if !is_mentioned => {
+                    missing.push(format!("{}: no successful step names this file", quote(name)));
+                }
+                Some(false) | None => {}
             }
         }
     }
     missing
+}
+
+fn is_named(path: &str, bare: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case(bare))
 }
 
 /// The word, if it looks like a file name: a stem, a dot and a short extension.

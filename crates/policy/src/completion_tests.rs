@@ -111,3 +111,24 @@ proptest! {
         let _judged = not_shown(&steps, &finish(&result));
     }
 }
+
+/// What a task changed is known better by its layer than by what its calls say.
+#[test]
+fn a_file_that_the_task_did_not_change_is_named() {
+    let echo = r#"{"command":"python make.py report.pdf > out.csv && rm -f out.csv"}"#;
+    let steps = ledger(&[("1", "bash", echo, Some(CallStatus::Ok))]);
+    let told = |result: &str, changed: &[&str]| {
+        let changed: Vec<String> = changed.iter().map(|path| (*path).to_owned()).collect();
+        not_shown_beside(&steps, &finish(result), Some(&changed))
+    };
+    let missing = told("Saved the table to out.csv.", &[]);
+    assert_eq!(missing, ["“out.csv”: no such file is among those that it changed"]);
+    assert!(not_shown(&steps, &finish("Saved the table to out.csv.")).is_empty());
+    assert!(told("Saved the table to out.csv.", &["tables/out.csv"]).is_empty());
+    // What a program wrote is in no call.
+    assert!(told("I created summary.md from report.pdf.", &["summary.md"]).is_empty());
+    assert_eq!(told("I created summary.md from other.pdf.", &["summary.md"]).len(), 1);
+    // What is gone or was sent was changed by nobody.
+    assert!(told("I deleted out.csv.", &[]).is_empty());
+    assert!(told("I sent report.pdf.", &[]).is_empty());
+}

@@ -27,7 +27,7 @@ pub mod shell;
 mod tools;
 
 pub use class::{Class, ParseClassError, Rated};
-pub use completion::not_shown;
+pub use completion::{not_shown, not_shown_beside};
 pub use legible::{is_hidden, legible};
 pub use links::link_place;
 pub use looping::{Looping, MOST_REPEATS, ended_in_circles, looping};

@@ -40,8 +40,10 @@ use crate::outbox::Outbox;
 use crate::pki::Clients;
 use crate::pulse::Platform;
 use crate::readers::{Reader, Readers};
+use crate::retention::Retention;
 use crate::secrets::Secrets;
 use crate::statement::{Owned, StatementStep};
+use crate::task_documents::TaskDocuments;
 use crate::tasks::Tasks;
 use crate::telling::Tellers;
 pub(crate) use crate::tx::{Outlives, Tx};
@@ -369,6 +371,14 @@ impl Store {
 
     pub fn layers(&self) -> &Layers {
         Layers::ref_cast(self)
+    }
+
+    pub fn retention(&self) -> &Retention {
+        Retention::ref_cast(self)
+    }
+
+    pub fn task_documents(&self) -> &TaskDocuments {
+        TaskDocuments::ref_cast(self)
     }
 
     pub fn tasks(&self) -> &Tasks {

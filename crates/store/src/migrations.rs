@@ -51,6 +51,8 @@ const STEPS: &[MigrationStep] = &[
     step!("0052_instead"),
     step!("0053_layers"),
     step!("0054_second_message"),
+    step!("0055_task_documents"),
+    step!("0056_retention"),
 ];
 
 /// All of them.

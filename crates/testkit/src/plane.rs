@@ -88,6 +88,7 @@ macro_rules! control_plane_without_cells {
                 work: Default::default(),
                 limits: Default::default(),
                 gates: Default::default(),
+                files: Default::default(),
                 surfaces: Default::default(),
                 backend: ::std::sync::Arc::new(Nothing),
                 doors: ::std::sync::Arc::new(Nothing),

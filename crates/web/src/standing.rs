@@ -132,7 +132,8 @@ impl Standing {
             true => None,
             false => Some(self.control.tasks().steps(task.id).await?),
         };
-        let html = task::card(self.to, task, steps.as_deref()).into_string();
+        let changed = self.control.tasks().layers().standing(task.id).await?;
+        let html = task::card(self.to, task, steps.as_deref(), changed).into_string();
         // `whole`: what it did meanwhile is in it.
         Ok(json!({
             "type": "update", "kind": "task", "task": task.id, "title": task.title,

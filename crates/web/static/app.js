@@ -793,6 +793,12 @@
         was.replaceWith(steps);
         if (!final) find(".todos", old).replaceWith(find(".todos", fresh));
       }
+      const changes = find(".changes", fresh), before = find(".changes", old);
+      if (frame.whole || final || !before) {
+        if (changes && before) changes.open = before.open;
+        before?.remove();
+        if (changes) find(".steps", old).after(changes);
+      }
       if (result && !find(".result", old)) old.append(result);
     });
     showAtWork(frame.task, fresh.dataset.state, frame.title);
@@ -838,11 +844,22 @@
 
   // What a task did comes when somebody wants to know.
   document.addEventListener("toggle", async (event) => {
-    const anchor = event.target.matches?.(".steps") && event.target.open && find("a[data-steps]", event.target);
+    const anchor = event.target.matches?.(".steps, .changes") && event.target.open && find("a[data-steps]", event.target);
     if (!anchor) return;
     const response = await fetch(anchor.href, { headers: { accept: "text/plain" } }).catch(() => null);
     if (response?.ok) anchor.parentElement.replaceWith(fromHtml(await response.text()));
   }, true);
+
+  /** Takes back, brings back or keeps what a task did. The card is told of it like any other that shows it. */
+  async function changeBack(button) {
+    button.disabled = true;
+    const changed = button.closest("[data-task]").dataset.task;
+    const response = await fetch(button.form.action, { method: "POST", headers: { accept: "text/plain" } }).catch(() => null);
+    button.disabled = false;
+    if (!response?.ok) return problem(say("That could not be done. Try again in a moment."));
+    const fold = find(".changes", card(changed) ?? make("i"));
+    if (fold) fold.open = true;
+  }
 
   /** A host is allowed by now: the task that wanted to go there can go on, once it has ended. */
   function offerToGoOn(notice) {
@@ -975,10 +992,11 @@
     for (const more of all(".more[open]")) if (!more.contains(event.target)) more.open = false;
     if (document.body.classList.contains("drawer") && !find("#sidebar").contains(event.target) && target?.id !== "menu") drawer(false);
     if (!target) return;
-    const { cancel, say: words, allow, older } = target.dataset;
+    const { cancel, say: words, allow, older, way } = target.dataset;
     // What is a form or a link without this script is none with it.
-    if (cancel || allow || words || older !== undefined || ["cancel-all", "menu"].includes(target.id)) event.preventDefault();
+    if (cancel || allow || words || way || older !== undefined || ["cancel-all", "menu"].includes(target.id)) event.preventDefault();
     if (cancel) { if (sendNow({ type: "cancel", task: cancel })) target.disabled = true; }
+    else if (way) changeBack(target);
     else if (allow) allowHost(target);
     else if (words) {
       target.disabled = true;

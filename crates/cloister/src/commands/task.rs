@@ -88,18 +88,21 @@ fn file_lines(files: &[FileChangeView]) -> Vec<String> {
 }
 
 fn differences(files: &TaskFiles) -> String {
-    if files.files.is_empty() && files.left_out.is_empty() {
+    if files.files.is_empty() && files.documents.is_empty() && files.left_out.is_empty() {
         return format!("{} has changed no files", files.task);
     }
     let mut lines = vec![format!("{}: {}", files.task, standing(&files.state))];
     lines.extend(file_lines(&files.files));
     lines.extend(files.left_out.iter().map(|what| format!("left out {what}")));
     lines.extend(files.stayed.iter().map(|path| format!("stayed   {path} (changed meanwhile)")));
+    lines.extend(files.documents.iter().map(|one| format!("{:8} {}", one.change, one.path)));
+    lines.extend(files.outward.iter().map(|what| format!("is out   {what} (can't be undone)")));
     for file in &files.files {
         if let Some(diff) = &file.diff {
             lines.push(format!("\n--- {0}\n+++ {0}\n{1}", file.path, diff.trim_end()));
         }
     }
+    lines.extend(files.documents.iter().map(|one| format!("\n{}", one.diff.trim_end())));
     lines.join("\n")
 }
 
@@ -113,7 +116,8 @@ fn standing(state: &str) -> &'static str {
 }
 
 fn undo_lines(undone: &UndoView, dry_run: bool) -> String {
-    let first = match (undone.files.is_empty(), dry_run, undone.again) {
+    let nothing = undone.files.is_empty() && undone.documents.is_empty();
+    let first = match (nothing, dry_run, undone.again) {
         (true, _, _) => "nothing could be taken back",
         (false, true, false) => "this would be taken back:",
         (false, true, true) => "this would be there again:",
@@ -122,8 +126,10 @@ fn undo_lines(undone: &UndoView, dry_run: bool) -> String {
     };
     let mut lines = vec![first.to_owned()];
     lines.extend(file_lines(&undone.files));
+    lines.extend(undone.documents.iter().map(|one| format!("{:8} {}", one.change, one.path)));
     let stays = undone.collides.iter();
     lines.extend(stays.map(|path| format!("stays    {path} (changed by somebody since)")));
+    lines.extend(undone.outward.iter().map(|what| format!("is out   {what} (can't be undone)")));
     lines.join("\n")
 }
 

@@ -3,7 +3,8 @@
 use axum::http::Method;
 use cloister_protocol::UserName;
 use cloister_protocol::admin::{
-    AccountName, IdentityView, NewUser, PersonView, RoleView, UserChange, UserView,
+    AccountName, IdentityView, NewUser, PersonView, RetentionView, RoleView, UnusedFile,
+    UserChange, UserView,
 };
 use serde::Serialize;
 
@@ -30,6 +31,11 @@ pub(super) async fn run(context: Context, command: User) -> Result<(), CliError>
             client.post("/admin/v1/users", &new).await?
         }
         User::Show { name } => return show(&context, &client, &name).await,
+        User::Retention { name } => {
+            let found: RetentionView =
+                client.get(&format!("/admin/v1/users/{name}/retention")).await?;
+            return context.output.result(&found, || retention(&found));
+        }
         User::Link(account) => return link(&context, &client, account, "").await,
         User::Unlink(account) => return link(&context, &client, account, "/unlink").await,
         User::Logout { name } => {
@@ -53,6 +59,22 @@ pub(super) async fn run(context: Context, command: User) -> Result<(), CliError>
         }
     };
     context.output.result(&user, || list(std::slice::from_ref(&user)))
+}
+
+/// What is put away next, and what was.
+fn retention(found: &RetentionView) -> String {
+    let line = |file: &UnusedFile| {
+        let since = match (&file.since, file.id) {
+            (Some(since), Some(id)) => format!(", put away {since}, number {id}"),
+            _ => String::new(),
+        };
+        format!("  {} {} ({} bytes{since})", file.chat, file.path, file.size)
+    };
+    let mut lines = vec![format!("would be put away now: {} files", found.next.len())];
+    lines.extend(found.next.iter().map(line));
+    lines.push(format!("put away: {} files", found.put_away.len()));
+    lines.extend(found.put_away.iter().map(line));
+    lines.join("\n")
 }
 
 /// A user with who they are to the policies.

@@ -27,6 +27,8 @@ mod safety;
 #[cfg(test)]
 mod session;
 #[cfg(test)]
+mod taken_back;
+#[cfg(test)]
 mod tasks;
 #[cfg(test)]
 mod without_script;

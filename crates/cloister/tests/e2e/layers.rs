@@ -1,7 +1,7 @@
 //! What tasks do to files: apart until it lands, whole or not at all, shown, kept, taken back.
 
 use cloister_protocol::TaskState;
-use cloister_testkit::ModelServerBuilder;
+use cloister_testkit::{ModelServerBuilder, Reply};
 use serde_json::json;
 
 use crate::world::{Talk, World, ask_for_report, bash, eventually, hold, jobs, report, reports};
@@ -14,6 +14,22 @@ fn model() -> ModelServerBuilder {
         ("odd", vec![bash("ln -s /etc/passwd out; mkfifo pipe; echo fine > fine")]),
         ("many", vec![bash("mkdir -p m; for i in $(seq 400); do echo $i > m/$i; done"), hold()]),
     ])
+}
+
+/// A10: what a task claims to have made is looked for among what it changed, whatever its commands said.
+#[tokio::test]
+async fn a_report_that_names_a_file_the_task_did_not_change_says_so() {
+    let claim = |said: &str| Reply::tool_call("finish", json!({"result": said, "claims": []}));
+    let model = jobs(vec![
+        ("lost", vec![bash("echo x > out.csv; rm out.csv"), claim("I saved it to out.csv.")]),
+        ("kept", vec![bash("f=out; echo x > $f.csv"), claim("I saved it to out.csv.")]),
+    ]);
+    let world = World::with("", model).await;
+    let mut client = world.owner().await;
+    let told = ask_for_report(&mut client, "job:lost").await.text;
+    assert!(told.contains("no such file is among those that it changed"), "{told}");
+    let told = ask_for_report(&mut client, "job:kept").await.text;
+    assert!(!told.contains("no such file") && !told.contains("names this file"), "{told}");
 }
 
 fn read(world: &World, path: &str) -> Option<String> {

@@ -3,8 +3,8 @@
 //! Promises: it is told what the control plane knows, nothing that a cell says; where others read along, neither hosts
 //! nor names of secrets are told; only tasks of the same chat are.
 
-use cloister_protocol::TaskState;
 use cloister_protocol::link::Cause;
+use cloister_protocol::{ChatId, TaskState, WorkspaceId};
 use cloister_store::conversations::ConversationKind;
 use cloister_store::inbox::InboxItem;
 use cloister_store::tasks::Task;
@@ -14,6 +14,7 @@ use cloister_vault::Owner;
 use jiff::tz::TimeZone;
 
 use crate::cells::Cells;
+use crate::control::Control;
 use crate::error::Fault;
 
 /// More than this is not listed.
@@ -63,6 +64,7 @@ impl Cells {
             now.push(format!("Written by {from}."));
         }
         now.extend(self.under_way(row).await?);
+        now.extend(retired(&self.control, (row.workspace, row.chat)).await?);
         Ok(Scene { lasting: lasting.join("\n"), now: now.join("\n"), without: Vec::new() })
     }
 
@@ -78,7 +80,9 @@ impl Cells {
         };
         let searches = self.control.inner.parts.cells.web_search;
         let without = if searches { Vec::new() } else { vec![SEARCH.to_owned()] };
-        Ok(Scene { lasting: hosts, now: self.time(), without })
+        let mut now = vec![self.time()];
+        now.extend(retired(&self.control, (task.workspace, task.chat)).await?);
+        Ok(Scene { lasting: hosts, now: now.join("\n"), without })
     }
 
     async fn hosts(&self, user: &User) -> Result<String, Fault> {
@@ -122,6 +126,22 @@ impl Cells {
         let zone = zoned.time_zone().iana_name().map(|name| format!(" ({name})"));
         format!("{}{}.", zoned.strftime("%A %-d %B %Y, %H:%M %Z"), zone.unwrap_or_default())
     }
+}
+
+/// The files that were put away because nobody used them: they are asked for by name.
+async fn retired(control: &Control, chat: (WorkspaceId, ChatId)) -> Result<Option<String>, Fault> {
+    let names = control.tasks().layers().retirement().names(chat).await?;
+    let line = |(name, at): (String, i64)| {
+        let day = jiff::Timestamp::from_millisecond(at).unwrap_or_default();
+        format!("{name:?} (on {})", day.strftime("%Y-%m-%d"))
+    };
+    let listed = listed(names.into_iter().map(line).collect());
+    Ok(listed.map(|names| {
+        format!(
+            "Files of this chat that were put away because nobody used them: {names}. They are not there to be read; if \
+             one is needed, ask the person by its name to send it again."
+        )
+    }))
 }
 
 fn who(user: &User, shared: bool) -> String {

@@ -10,6 +10,7 @@ use ref_cast::RefCast as _;
 use super::run::{Here, line};
 use crate::commands::{CommandError, Commands};
 use crate::control::part;
+use crate::layers::UndoWish;
 use crate::tasks::{TaskError, TaskRefusal};
 
 /// As many files are listed, and as much of how they differ.
@@ -44,8 +45,15 @@ impl FileCommands {
         for what in &seen.left_out {
             line(&mut text, &say!(here.to, "Does not land: {what}.", what));
         }
+        for document in &seen.documents {
+            let sign = if document.change == "added" { '+' } else { '~' };
+            line(&mut text, &format!("- {sign} {}", code(&document.path)));
+        }
+        say_outward(&mut text, here.to, &seen.outward);
         let mut room = DIFF_CHARS;
-        for diff in seen.files.iter().filter_map(|file| Some((&file.path, file.diff.as_ref()?))) {
+        let of_files = seen.files.iter().filter_map(|file| Some((&file.path, file.diff.as_ref()?)));
+        let of_agent = seen.documents.iter().map(|document| (&document.path, &document.diff));
+        for diff in of_files.chain(of_agent) {
             let length = diff.1.chars().count();
             if length <= room {
                 room -= length;
@@ -89,8 +97,10 @@ impl FileCommands {
             .task_here(row, here, &id, ChatCall::RetryTask)
             .await?;
         let actor = self.control.accounts().acting(here.by).await?;
-        let undone = layers.undo(&actor, &task, false).await?;
-        let (id, files) = (undone.task, named(&undone.files));
+        let undone = layers.undo(&actor, &task, (UndoWish::Turn, false)).await?;
+        let documents = undone.documents.iter().map(|one| one.path.as_str());
+        let files = undone.files.iter().map(|file| file.beside.as_deref().unwrap_or(&file.path));
+        let (id, files) = (undone.task, listed(files.chain(documents)));
         let mut text = match (undone.done, undone.again) {
             (false, _) => say!(here.to, "Nothing of {id} could be taken back.", id),
             (true, false) => say!(
@@ -110,14 +120,23 @@ impl FileCommands {
                 say!(here.to, "Changed by somebody since, so it stays as it is: {files}.", files);
             line(&mut text, &stays);
         }
+        say_outward(&mut text, here.to, &undone.outward);
         Ok(text)
+    }
+}
+
+/// What left the machine is beyond any undo.
+fn say_outward(text: &mut String, to: Language, outward: &[String]) {
+    if !outward.is_empty() {
+        let what = listed(outward.iter().map(String::as_str));
+        line(text, &say!(to, "Left the machine, and can't be undone: {what}.", what));
     }
 }
 
 fn heading(to: Language, seen: &TaskFiles) -> String {
     let id = seen.task;
     let words = match seen.state.as_str() {
-        _ if seen.files.is_empty() && seen.left_out.is_empty() => {
+        _ if seen.files.is_empty() && seen.documents.is_empty() && seen.left_out.is_empty() => {
             return say!(to, "{id} has changed no files.", id);
         }
         "open" | "landing" => noted!("its files are not in the chat yet:"),

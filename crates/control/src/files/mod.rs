@@ -123,6 +123,12 @@ impl Tree {
         Ok(Self { root: rustix::fs::open(root, flags, Mode::empty())? })
     }
 
+    /// The tree below a folder of this one.
+    pub(crate) fn below(&self, folder: &RelPath) -> Result<Self, FileError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        Ok(Self { root: self.open_beneath(folder, flags, Mode::empty())? })
+    }
+
     fn open_beneath(
         &self,
         path: &RelPath,

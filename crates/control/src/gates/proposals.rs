@@ -196,7 +196,7 @@ impl Gates {
                 };
                 let actor = self.control.accounts().acting(proposer.person).await?;
                 let by = WrittenBy::Agent { leave: recorded, actor };
-                self.write_kept(workspace, kept, by).await?;
+                self.write_kept((workspace, proposer.task), kept, by).await?;
                 Ok(done())
             }
         }
@@ -224,9 +224,9 @@ impl Gates {
             let (approval, path) = (approval.id, kept.path);
             return Err(GateRefusal::FileChanged { approval, path }.into());
         }
-        let (workspace, id) = (approval.workspace, approval.id);
+        let (workspace, task, id) = (approval.workspace, approval.task, approval.id);
         if !done {
-            self.write_kept(workspace, kept, WrittenBy::People(allowed)).await?;
+            self.write_kept((workspace, task), kept, WrittenBy::People(allowed)).await?;
         }
         Ok(self.control.store().approvals().proposal_applied(id).await?)
     }
@@ -244,12 +244,18 @@ impl Gates {
 
     async fn write_kept(
         &self,
-        workspace: WorkspaceId,
+        (workspace, task): (WorkspaceId, Option<TaskId>),
         kept: Kept,
         by: WrittenBy,
     ) -> Result<(), GateError> {
         let actor = by.into_actor();
         let Kept { path, text, why, before: _, origin } = kept;
+        if let Some(task) = task {
+            // What a task changes can be taken back with the rest of what it did.
+            let before = self.current_text(workspace, &RelPath::parse(&path)?)?;
+            let documents = self.control.store().task_documents();
+            documents.note((workspace, task), &path, before.as_deref(), &text).await?;
+        }
         // Whoever reads the file from now on reads what it came from.
         self.control.provenance().workspace_marked(workspace, &origin).await?;
         Ok(self

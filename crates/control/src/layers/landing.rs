@@ -6,16 +6,18 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use cloister_protocol::{TaskId, TaskState, with_causes};
 use cloister_store::audit::Entry;
 use cloister_store::layers::{Layer, LayerState};
 use cloister_store::tasks::{Ending, Task};
+use rustix::fs::{AtFlags, CWD};
 use serde::{Deserialize, Serialize};
 
 use super::moving::{Elsewhere, MoveStep, Mover, Roots};
 use super::place::{BEFORE, LayerPlace, UNDONE, open_files};
-use super::plan::{ChangeKind, FileChange, Plan, Planning, plan};
+use super::plan::{ChangeKind, FileChange, Plan, Planning, nanoseconds, plan};
 use super::print::FilePrint;
 use super::scan::{self, Closed, LeftOut, ScanError};
 use super::told::{otherwise, summary, told};
@@ -41,6 +43,9 @@ pub(super) struct Landed {
     /// What went otherwise than planned.
     #[serde(default)]
     otherwise: Option<String>,
+    /// When it landed, as the file system counts.
+    #[serde(default)]
+    pub(super) landed_ns: i64,
 }
 
 /// A file as the landing left it.
@@ -266,6 +271,12 @@ impl Layers {
     }
 }
 
+/// When a file of our own was made; now, if it was not.
+fn marked_ns(mark: &Path) -> io::Result<i64> {
+    File::options().create(true).append(true).open(mark)?;
+    Ok(nanoseconds(&rustix::fs::statat(CWD, mark, AtFlags::empty())?))
+}
+
 fn read_elsewhere(place: &LayerPlace, task: TaskId) -> io::Result<Elsewhere> {
     match std::fs::read(place.elsewhere(task)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Elsewhere::new()),
@@ -286,7 +297,8 @@ fn note_landed(
         // Noted before a kill: whoever changed something since then is not taken for the task.
         Ok(json) => serde_json::from_slice(&json).map_err(io::Error::other)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let landed = landed(plan, (files, elsewhere))?;
+            let mut landed = landed(plan, (files, elsewhere))?;
+            landed.landed_ns = marked_ns(&place.task(layer.task).join("landed"))?;
             let json = serde_json::to_vec(&landed).map_err(io::Error::other)?;
             replace_private(&place.landed(layer.task), &json)?;
             landed
@@ -324,6 +336,7 @@ fn landed(plan: Plan, (files, elsewhere): (&OwnedFd, &Elsewhere)) -> io::Result<
         left_out: plan.left_out,
         stayed: plan.stayed,
         otherwise: None,
+        landed_ns: 0,
     };
     let (mut beside, mut stayed) = (Vec::new(), Vec::new());
     for mut change in plan.changes {

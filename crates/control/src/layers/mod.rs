@@ -7,7 +7,10 @@
 
 mod carrying;
 mod copied;
+mod documents;
+mod going;
 mod landing;
+mod merging;
 mod moving;
 mod place;
 mod plan;
@@ -15,8 +18,10 @@ mod print;
 mod pruning;
 mod reading;
 mod resuming;
+mod retiring;
 mod scan;
 mod showing;
+mod standing;
 mod told;
 mod undo;
 
@@ -40,6 +45,10 @@ use crate::options::Layering;
 use crate::ports::{Access, Mount, TaskLayer};
 
 use self::place::{COPY, LayerPlace, Sheet, UPPER};
+
+pub use self::retiring::Retirement;
+pub use self::standing::TaskStanding;
+pub use self::undo::UndoWish;
 
 part! {
     /// The layers of tasks.

@@ -59,6 +59,7 @@ impl Layers {
         // Whoever moved it may be done by now.
         let layer = layers.of(task).await?.filter(|layer| layer.state.is_moving());
         let Some(layer) = layer else { return Ok(()) };
+        self.take_up_documents(&layer).await?;
         let otherwise = self.carry_out(&layer, &alone).await?;
         if let Some(ending) = layer.ending {
             self.control.tasks().end_task(task, with_lines(ending, otherwise)).await?;

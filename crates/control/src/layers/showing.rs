@@ -7,6 +7,7 @@ use std::path::Path;
 use cloister_policy::legible;
 use cloister_protocol::admin::TaskFiles;
 use cloister_store::layers::{Layer, LayerState};
+use cloister_store::tasks::Task;
 use rustix::fs::{Mode, OFlags};
 use similar::TextDiff;
 
@@ -15,7 +16,8 @@ use super::landing::Landed;
 use super::place::{BEFORE, LayerPlace, Sheet, UNDONE, open_files};
 use super::plan::{ChangeKind, FileChange, Plan, Planning, plan};
 use super::print::{self, FilePrint};
-use super::{scan, told};
+use super::scan::LayerEntry;
+use super::{documents, scan, told};
 use crate::error::Fault;
 use crate::tasks::{ReachedTask, TaskError};
 
@@ -30,14 +32,50 @@ impl Layers {
     /// The files that a task has added, changed and removed.
     pub async fn files_of(&self, reached: &ReachedTask) -> Result<TaskFiles, TaskError> {
         let task = reached.task();
-        let Some(layer) = self.control.store().layers().of(task.id).await? else {
-            return Ok(TaskFiles { task: task.id, ..TaskFiles::default() });
+        let mut seen = match self.control.store().layers().of(task.id).await? {
+            Some(layer) => self.look(layer).await?,
+            None => TaskFiles { task: task.id, ..TaskFiles::default() },
         };
+        let documents = self.control.store().task_documents().of(task.id).await?;
+        seen.documents = documents.iter().map(documents::view).collect();
+        seen.outward = self.outward(task).await?;
+        if ["", "gone"].contains(&seen.state.as_str())
+            && let Some(standing) = self.standing(task.id).await?
+        {
+            standing.as_str().clone_into(&mut seen.state);
+        }
+        Ok(seen)
+    }
+
+    /// The files and documents that a task has changed so far, by their paths; none where that can't be known.
+    pub(crate) async fn changed_by(&self, task: &Task) -> Option<Vec<String>> {
+        let found = async {
+            let layer = self.control.store().layers().of(task.id).await?;
+            let uppers = layer.map(|layer| self.uppers(&layer)).unwrap_or_default();
+            let failed = "what a task did could not be looked at";
+            let scan = move || scan::scan(&uppers).map_err(io::Error::other);
+            let scan =
+                tokio::task::spawn_blocking(scan).await.map_err(Fault::interrupted(failed))?;
+            let entries = scan.map_err(Fault::io(failed))?.entries.into_iter();
+            let is_folder = |entry: &LayerEntry| matches!(entry, LayerEntry::Folder { .. });
+            let mut paths: Vec<String> =
+                entries.filter(|(_, entry)| !is_folder(entry)).map(|(path, _)| path).collect();
+            let documents = self.control.store().task_documents().of(task.id).await?;
+            paths.extend(documents.into_iter().map(|document| document.path));
+            Ok::<_, Fault>(paths)
+        };
+        let found = found.await;
+        found.inspect_err(|error| {
+            tracing::warn!(task = %task.id, error = error.chain(), "which files a task changed is not known");
+        }).ok()
+    }
+
+    async fn look(&self, layer: Layer) -> Result<TaskFiles, Fault> {
         let (control, uppers) = (self.control.clone(), self.uppers(&layer));
         let failed = "what a task did could not be looked at";
         let look = move || look(&control, &layer, &uppers);
         let seen = tokio::task::spawn_blocking(look).await.map_err(Fault::interrupted(failed))?;
-        Ok(seen.map_err(Fault::io(failed))?)
+        seen.map_err(Fault::io(failed))
     }
 }
 
@@ -92,6 +130,7 @@ fn look(
                 let mut view = told::view(&one.change);
                 view.diff = diff.flatten();
                 view.undone = is_undone;
+                view.changed_since = !is_undone && now != one.print;
                 seen.files.push(view);
             }
             seen.left_out = landed.left_out.iter().map(told::left_out).collect();

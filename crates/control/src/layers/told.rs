@@ -75,6 +75,7 @@ pub(super) fn view(change: &FileChange) -> FileChangeView {
         beside: change.beside.clone(),
         diff: None,
         undone: false,
+        changed_since: false,
     }
 }
 

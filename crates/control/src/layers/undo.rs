@@ -1,7 +1,7 @@
-//! Taking back what a task did to the files of its chat, and bringing it back again.
+//! Taking back what a task did, and bringing it back again.
 //!
 //! Promises: what somebody changed after the task stays as it is and is named; what is taken back is kept, so that it
-//! can be brought back; like a landing, all of it happens or nothing.
+//! can be brought back; like a landing, all of it happens or nothing; what left the machine is named and stays out.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,10 +9,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use cloister_protocol::admin::{FileChangeView, UndoView};
-use cloister_protocol::with_causes;
+use cloister_protocol::{TaskId, with_causes};
 use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use cloister_store::layers::{Layer, LayerState};
+use cloister_store::tasks::Task;
 
 use super::Layers;
 use super::landing::{Landed, LandedChange};
@@ -24,6 +25,16 @@ use super::told;
 use crate::error::Fault;
 use crate::layout::{Layout, replace_private};
 use crate::tasks::{ReachedTask, TaskError, TaskRefusal};
+
+/// What somebody wants of an undo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UndoWish {
+    Back,
+    /// What was taken back is to be there again.
+    Again,
+    /// Whichever of the two has not happened last.
+    Turn,
+}
 
 impl Layers {
     /// Lands what a task did that failed or was cancelled.
@@ -47,53 +58,127 @@ impl Layers {
         if self.control.store().layers().begin_moving(task.id, states, None, entry).await? {
             self.carry_out(&Layer { state: LayerState::Landing, ..layer }, &alone).await?;
             self.took(task.workspace, plan.taken);
+            self.say_changed(task);
         }
         Ok(plan.changes.iter().map(told::view).collect())
     }
 
-    /// Takes back what a task did to the files, or brings back what was taken back; or says what that would do.
+    /// Takes back what a task did, or brings back what was taken back; or says what that would do.
     pub async fn undo(
         &self,
         actor: &Actor,
         reached: &ReachedTask,
-        dry_run: bool,
+        (wish, dry_run): (UndoWish, bool),
     ) -> Result<UndoView, TaskError> {
         let task = reached.task();
         let alone = self.control.inner.landings.alone(task.workspace).await;
-        let nothing = || TaskError::from(TaskRefusal::NothingToUndo { id: task.id });
-        let layer = self.control.store().layers().of(task.id).await?.ok_or_else(nothing)?;
-        let (to, action) = match layer.state {
-            LayerState::Landed => (LayerState::Undoing, "task.undo"),
-            LayerState::Undone => (LayerState::Redoing, "task.redo"),
-            _ => return Err(nothing()),
+        let layer = self.control.store().layers().of(task.id).await?;
+        let documents = self.control.store().task_documents().of(task.id).await?;
+        let again = match wish {
+            UndoWish::Back => false,
+            UndoWish::Again => true,
+            UndoWish::Turn => {
+                let files = layer.as_ref().is_some_and(|one| one.state == LayerState::Undone);
+                files || documents.iter().any(|change| change.undone.is_some())
+            }
         };
-        let (layout, of) = (self.control.layout().clone(), layer.clone());
-        let failed = "what a task did could not be looked at";
-        let decide = move || decide(&layout, &of, dry_run);
-        let decided =
-            tokio::task::spawn_blocking(decide).await.map_err(Fault::interrupted(failed))?;
-        let (plan, collides) = decided.map_err(Fault::io(failed))?;
-        let view = UndoView {
+        let from = if again { LayerState::Undone } else { LayerState::Landed };
+        let layer = layer.filter(|layer| layer.state == from);
+        if layer.is_none() && documents.iter().all(|change| change.undone.is_some() != again) {
+            return Err(TaskRefusal::NothingToUndo { id: task.id }.into());
+        }
+        let (plan, mut collides) = match &layer {
+            Some(layer) => self.decide(layer, dry_run).await?,
+            None => (Plan::default(), Vec::new()),
+        };
+        let mut of_agent = self.plan_documents(task.workspace, &documents, again);
+        collides.append(&mut of_agent.collides);
+        let mut view = UndoView {
             task: task.id,
-            again: to == LayerState::Redoing,
-            done: !dry_run && !plan.changes.is_empty(),
+            again,
+            done: !dry_run && !(plan.changes.is_empty() && of_agent.is_empty()),
             files: plan.changes.iter().map(told::view).collect(),
+            documents: std::mem::take(&mut of_agent.views),
             collides,
+            outward: self.outward(task).await?,
         };
         if !view.done {
             return Ok(view);
         }
-        let entry = Entry::new(actor, action, task.id).with(told::summary(&plan));
-        let entry = entry.of_workspace(task.workspace);
-        let states = (layer.state, to);
-        self.control.inner.landings.may_be_left();
-        if self.control.store().layers().begin_moving(task.id, states, None, entry).await? {
-            self.carry_out(&Layer { state: to, ..layer }, &alone).await?;
+        let summary = told::summary(&plan);
+        let summary = format!("{summary}, {} documents", view.documents.len());
+        let (to, action) = match again {
+            true => (LayerState::Redoing, "task.redo"),
+            false => (LayerState::Undoing, "task.undo"),
+        };
+        let entry = Entry::new(actor, action, task.id).with(summary).of_workspace(task.workspace);
+        let why = if again { format!("{} again", task.id) } else { format!("Undo of {}", task.id) };
+        let moves = match layer.filter(|_layer| !plan.changes.is_empty()) {
+            Some(layer) => {
+                let states = (layer.state, to);
+                self.control.inner.landings.may_be_left();
+                let begun =
+                    self.control.store().layers().begin_moving(task.id, states, None, entry);
+                begun.await?.then_some(Layer { state: to, ..layer })
+            }
+            None => {
+                self.control.store().audit().record(entry).await?;
+                None
+            }
+        };
+        let at = (task.workspace, why.as_str());
+        view.collides.extend(self.carry_out_documents(actor, at, of_agent).await);
+        if let Some(layer) = moves {
+            self.carry_out(&layer, &alone).await?;
         }
+        self.say_changed(task);
         Ok(view)
     }
 
-    /// The newest task of a chat whose files landed, with which an undo begins.
+    /// Goes on with the documents of an undo that a kill has interrupted.
+    pub(super) async fn take_up_documents(&self, layer: &Layer) -> Result<(), Fault> {
+        let again = match layer.state {
+            LayerState::Undoing => false,
+            LayerState::Redoing => true,
+            _ => return Ok(()),
+        };
+        let documents = self.control.store().task_documents().of(layer.task).await?;
+        let plan = self.plan_documents(layer.workspace, &documents, again);
+        let why = format!("Undo of {}, gone on with after a stop", layer.task);
+        self.carry_out_documents(&Actor::CONTROL, (layer.workspace, &why), plan).await;
+        Ok(())
+    }
+
+    async fn decide(&self, layer: &Layer, dry_run: bool) -> Result<(Plan, Vec<String>), Fault> {
+        let (layout, of) = (self.control.layout().clone(), layer.clone());
+        let others = self.control.store().layers().of_workspace(layer.workspace).await?;
+        let in_force = [LayerState::Landed, LayerState::Undone];
+        let others = others.into_iter().filter(|one| {
+            (one.chat, one.task != of.task) == (of.chat, true) && in_force.contains(&one.state)
+        });
+        let others: Vec<TaskId> = others.map(|one| one.task).collect();
+        let failed = "what a task did could not be looked at";
+        let decide = move || decide(&layout, &of, &others, dry_run);
+        let decided =
+            tokio::task::spawn_blocking(decide).await.map_err(Fault::interrupted(failed))?;
+        decided.map_err(Fault::io(failed))
+    }
+
+    /// What left the machine by a task, in words.
+    pub(super) async fn outward(&self, task: &Task) -> Result<Vec<String>, Fault> {
+        let at = (task.workspace, task.id);
+        let outward = self.control.store().task_documents().outward(at).await?;
+        let said = outward.into_iter().map(|(action, what)| match action.as_str() {
+            "file.send" => what.rsplit('/').next().unwrap_or(&what).to_owned(),
+            // Behind the address is the digest of what was sent.
+            _ => {
+                what.rsplit_once(' ').map_or(what.clone(), |(request, _digest)| request.to_owned())
+            }
+        });
+        Ok(said.collect())
+    }
+
+    /// The newest task of a chat that can be taken back, with which an undo begins.
     pub(crate) async fn last_landed(
         &self,
         chat: (cloister_protocol::WorkspaceId, cloister_protocol::ChatId),
@@ -101,12 +186,19 @@ impl Layers {
         let layers = self.control.store().layers().of_workspace(chat.0).await?;
         let landed =
             layers.into_iter().filter(|one| one.chat == chat.1 && one.state == LayerState::Landed);
-        Ok(landed.map(|layer| layer.task).max())
+        let landed = landed.map(|layer| layer.task).max();
+        let documents = self.control.store().task_documents().newest_of_chat(chat).await?;
+        Ok(landed.max(documents))
     }
 }
 
 /// What an undo, or its undo, would do, on disk unless it is only asked; and what stands in its way.
-fn decide(layout: &Layout, layer: &Layer, dry_run: bool) -> io::Result<(Plan, Vec<String>)> {
+fn decide(
+    layout: &Layout,
+    layer: &Layer,
+    others: &[TaskId],
+    dry_run: bool,
+) -> io::Result<(Plan, Vec<String>)> {
     let place = LayerPlace::of(layout, layer.workspace);
     let landed: Landed =
         serde_json::from_slice(&fs::read(place.landed(layer.task))?).map_err(io::Error::other)?;
@@ -114,9 +206,12 @@ fn decide(layout: &Layout, layer: &Layer, dry_run: bool) -> io::Result<(Plan, Ve
     let again = layer.state == LayerState::Undone;
     let mut collides = Vec::new();
     let mut meant = Vec::new();
+    let later = changed_later(&place, landed.landed_ns, others)?;
     for one in &landed.changes {
         let there = FilePrint::beneath(&files, one.at())?;
         match if again { forwards(one, there) } else { backwards(one, there) } {
+            // What is not there looks the same, whoever removed it.
+            Some(_) if later.contains(one.at()) => collides.push(one.at().to_owned()),
             Some(steps) => meant.push((one, steps)),
             None if one.undone.is_some() == again => collides.push(one.at().to_owned()),
             None => {}
@@ -204,6 +299,28 @@ fn steps(at: &str, (away, there): (Option<Root>, Option<FilePrint>), back: Optio
     }
 }
 
+/// The files that tasks changed which landed later, as far as that is in force.
+fn changed_later(
+    place: &LayerPlace,
+    landed_ns: i64,
+    others: &[TaskId],
+) -> io::Result<BTreeSet<String>> {
+    let mut paths = BTreeSet::new();
+    for other in others {
+        let json = match fs::read(place.landed(*other)) {
+            // Let go of meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            json => json?,
+        };
+        let other: Landed = serde_json::from_slice(&json).map_err(io::Error::other)?;
+        if other.landed_ns > landed_ns {
+            let in_force = other.changes.iter().filter(|one| one.undone.is_none());
+            paths.extend(in_force.map(|one| one.at().to_owned()));
+        }
+    }
+    Ok(paths)
+}
+
 /// The steps that take a change back, if what is there is what the task left.
 fn backwards(one: &LandedChange, there: Option<FilePrint>) -> Option<Steps> {
     if one.undone.is_some() || there != one.print {
@@ -254,3 +371,7 @@ pub(super) fn note_undone(
             tracing::error!(task = %layer.task, error = with_causes(error), "an undo could not be noted");
         })
 }
+
+#[cfg(test)]
+#[path = "undo_tests.rs"]
+pub(super) mod tests;

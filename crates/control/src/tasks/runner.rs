@@ -132,7 +132,8 @@ async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Fault>
     match over {
         Over::Finished(finish) => {
             let ledger = control.store().tasks().steps(task.id).await?;
-            let not_shown = cloister_policy::not_shown(&ledger, &finish);
+            let changed = control.tasks().layers().changed_by(task).await;
+            let not_shown = cloister_policy::not_shown_beside(&ledger, &finish, changed.as_deref());
             if !finish.ok && cloister_policy::ended_in_circles(&ledger) {
                 control.metrics().loop_stopped("calls");
             }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::TaskId;
+use crate::ids::{ChatId, TaskId};
 
 /// The files that a task has added, changed and removed.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -19,6 +19,12 @@ pub struct TaskFiles {
     /// What the task removed and somebody else changed meanwhile: it stays.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stayed: Vec<String>,
+    /// What it changed beside files: memory, skills, schedules, settings of the agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub documents: Vec<DocumentChangeView>,
+    /// What left the machine: files that were sent, requests that did more than read. No undo takes it back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outward: Vec<String>,
 }
 
 impl Default for TaskFiles {
@@ -29,6 +35,8 @@ impl Default for TaskFiles {
             files: Vec::new(),
             left_out: Vec::new(),
             stayed: Vec::new(),
+            documents: Vec::new(),
+            outward: Vec::new(),
         }
     }
 }
@@ -48,6 +56,43 @@ pub struct FileChangeView {
     pub diff: Option<String>,
     #[serde(default)]
     pub undone: bool,
+    /// Somebody changed it since: an undo leaves it as it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub changed_since: bool,
+}
+
+/// A document of the agent that a task changed.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct DocumentChangeView {
+    /// Below the workspace: `MEMORY.md`, `skills/NAME/SKILL.md`, …
+    pub path: String,
+    /// `added` or `changed`.
+    pub change: String,
+    /// How it differed from before, as `diff -u` says it.
+    pub diff: String,
+    pub undone: bool,
+}
+
+/// Files of chats that nobody has used for long.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RetentionView {
+    /// What would be put away now.
+    pub next: Vec<UnusedFile>,
+    /// What was put away, and lies beside.
+    pub put_away: Vec<UnusedFile>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct UnusedFile {
+    pub chat: ChatId,
+    /// Below the chat: `files/notes.txt`.
+    pub path: String,
+    pub size: u64,
+    /// When it was put away, and the number that it lies under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +112,12 @@ pub struct UndoView {
     /// Otherwise it was only asked what it would do, or there was nothing to do.
     pub done: bool,
     pub files: Vec<FileChangeView>,
-    /// Files that somebody changed since: they stay as they are.
+    /// Memory, skills, schedules and settings that were put back, line by line: what was changed in them since stays.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub documents: Vec<DocumentChangeView>,
+    /// Files and documents that somebody changed since: they stay as they are.
     pub collides: Vec<String>,
+    /// What left the machine, and can't be taken back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outward: Vec<String>,
 }

@@ -36,7 +36,9 @@ pub use connectors::{
     ResetConnector, ResetMode, ResetReport, Skipped,
 };
 pub use egress::{EgressChange, EgressRuleView, EgressUsageView, EgressView};
-pub use files::{FileChangeView, TaskFiles, UndoTask, UndoView};
+pub use files::{
+    DocumentChangeView, FileChangeView, RetentionView, TaskFiles, UndoTask, UndoView, UnusedFile,
+};
 pub use gates::{GrantDetail, GrantReach, GrantView};
 pub use people::{
     AccountName, ContextChange, ContextLimits, ContextView, IdentityView, NameList, NewWorkspace,

@@ -3,7 +3,7 @@
 use axum::extract::State as Extract;
 use cloister_control::rows::{Chat, ListedChat, NewChat};
 use cloister_policy::engine::{ChatCall, WorkspaceCall};
-use cloister_protocol::admin::{ChatChange, ChatView, Line};
+use cloister_protocol::admin::{ChatChange, ChatView, Line, RetentionView};
 use cloister_protocol::{AgentId, ChatId, ErrorCode};
 use cloister_words::say;
 use schemars::JsonSchema;
@@ -23,8 +23,22 @@ pub(super) fn routes() -> Vec<Route> {
         Route::get(all, About::Workspace(WorkspaceCall::ListChats), list),
         Route::post(all, About::Workspace(WorkspaceCall::CreateChat), add),
         Route::get(one, About::Chat(ChatCall::Read), show),
+        Route::get(
+            "/admin/v1/users/{user}/retention",
+            About::Workspace(WorkspaceCall::ListChats),
+            retention,
+        ),
         Route::patch(one, About::Chat(ChatCall::Change), change),
     ]
+}
+
+/// What is put away next, and what was.
+async fn retention(
+    Extract(admin): Extract<Admin>,
+    Path(name): Path<String>,
+) -> Answer<RetentionView> {
+    let user = super::user(&admin, &name).await?;
+    json(admin.control.tasks().layers().retirement().retention_of(user.workspace).await?)
 }
 
 fn view(chat: Chat) -> ChatView {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use axum::extract::State as Extract;
-use cloister_control::nano_to_usd;
 use cloister_control::rows::{Approval, Task, User};
+use cloister_control::{UndoWish, nano_to_usd};
 use cloister_policy::engine::{ChatCall, Request, WorkspaceCall};
 use cloister_protocol::admin::{
     AnswerApproval, ApprovalView, CancelTasks, Cancelled, FileChangeView, GivenAnswer, TaskDetail,
@@ -183,7 +183,7 @@ async fn undo(
 ) -> Answer<UndoView> {
     let tasks = admin.control.tasks();
     let task = tasks.task_for(asker.person(), ChatCall::RetryTask, id.parse()?).await?;
-    json(tasks.layers().undo(asker.actor(), &task, asked.dry_run).await?)
+    json(tasks.layers().undo(asker.actor(), &task, (UndoWish::Turn, asked.dry_run)).await?)
 }
 
 async fn cancel(

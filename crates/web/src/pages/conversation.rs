@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use cloister_control::TaskStanding;
 use cloister_control::rows::{ApprovalState, Cursor, Entry, HistoryPage, InboxState, Task};
 use cloister_protocol::link::{Cause, Step};
 use cloister_protocol::{AgentFrame, ChatId, TaskId, TurnId};
@@ -15,6 +16,13 @@ use super::task;
 use crate::reply::Failure;
 use crate::server::State;
 
+/// A task with its steps while it is at work, and how what it changed stands.
+struct ShownTask {
+    task: Task,
+    steps: Option<Vec<Step>>,
+    standing: Option<TaskStanding>,
+}
+
 /// A page of a conversation.
 pub(super) struct ShownConversation {
     chat: ChatId,
@@ -22,8 +30,8 @@ pub(super) struct ShownConversation {
     now: Now,
     /// The rows of the inbox that later messages took the place of.
     replaced: Vec<Range<i64>>,
-    /// The tasks of the turns on this page; with their steps while they are at work.
-    tasks: Vec<(Task, Option<Vec<Step>>)>,
+    /// The tasks of the turns on this page.
+    tasks: Vec<ShownTask>,
 }
 
 impl ShownConversation {
@@ -71,7 +79,8 @@ impl ShownConversation {
                 true => None,
                 false => Some(control.tasks().steps(task.id).await?),
             };
-            tasks.push((task, steps));
+            let standing = control.tasks().layers().standing(task.id).await?;
+            tasks.push(ShownTask { task, steps, standing });
         }
         Ok(Self { chat, history, now, replaced, tasks })
     }
@@ -110,7 +119,7 @@ impl ShownConversation {
 
     /// The tasks that are at work.
     pub(super) fn at_work(&self) -> impl Iterator<Item = &Task> {
-        self.tasks.iter().map(|(task, _)| task).filter(|task| !task.state.is_final())
+        self.tasks.iter().map(|shown| &shown.task).filter(|task| !task.state.is_final())
     }
 
     /// What was said and told stands as it came; an answer stands below its message, a task below the answer that
@@ -236,8 +245,8 @@ impl ShownConversation {
 
     fn cards(&self, these: impl Fn(&Task) -> bool) -> Markup {
         html! {
-            @for (task, steps) in self.tasks.iter().filter(|(task, _)| these(task)) {
-                (task::card(self.now.to, task, steps.as_deref()))
+            @for ShownTask { task, steps, standing } in self.tasks.iter().filter(|one| these(&one.task)) {
+                (task::card(self.now.to, task, steps.as_deref(), *standing))
             }
         }
     }

@@ -336,7 +336,8 @@ pub(crate) async fn live(
 ) -> Result<Option<Markup>, ControlError> {
     Ok(match frame {
         AgentFrame::Update(Update::Task { task, .. }) => {
-            Some(task::card(to, &control.tasks().find(*task).await?, None))
+            let changed = control.tasks().layers().standing(*task).await?;
+            Some(task::card(to, &control.tasks().find(*task).await?, None, changed))
         }
         AgentFrame::Update(Update::Output { text, .. }) => Some(task::printing(to, text)),
         AgentFrame::ToolCall(call) if call.task.is_some() => task::begun(to, call),

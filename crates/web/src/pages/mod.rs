@@ -31,6 +31,7 @@ mod shell;
 mod start;
 mod status;
 pub(crate) mod task;
+mod task_changes;
 mod task_files;
 
 use axum::Router;
@@ -86,6 +87,10 @@ pub(crate) fn routes(state: &State) -> Router<State> {
         .route("/chats/{chat}/turns/{turn}/stop", post(acts::stop_turn))
         .route("/chats/{chat}/turns/{turn}/again", post(acts::ask_again))
         .route("/chats/{chat}/tasks/{task}/cancel", post(acts::cancel_task))
+        .route("/chats/{chat}/tasks/{task}/files", get(task_changes::show))
+        .route("/chats/{chat}/tasks/{task}/undo", post(task_changes::undo))
+        .route("/chats/{chat}/tasks/{task}/redo", post(task_changes::redo))
+        .route("/chats/{chat}/tasks/{task}/keep", post(task_changes::keep))
         .route("/chats/{chat}/cancel", post(acts::cancel_tasks))
         .layer(middleware::from_fn_with_state(state.clone(), session::same_origin_only))
         .route("/static/{file}", get(assets::serve))

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use axum::extract::State as Extract;
 use axum::http::HeaderMap;
+use cloister_control::TaskStanding;
 use cloister_control::rows::Task;
 use cloister_policy::engine::ChatCall;
 use cloister_policy::legible;
@@ -20,7 +21,7 @@ use serde_json::Value;
 
 use super::session::{Viewer, wants_page};
 use super::shell::{self, Page, Section};
-use super::task_files;
+use super::{task_changes, task_files};
 use crate::markdown;
 use crate::reply::{Failure, Path};
 use crate::server::State;
@@ -46,7 +47,8 @@ pub(super) async fn steps(
     let task = tasks.task_in_chat(viewer.user.id, ChatCall::ShowTask, place, id).await?.into_task();
     let to = viewer.to;
     let steps = tasks.steps(id).await?;
-    let list = html! { (list(to, &steps)) (task_files::shown(to, &steps)) };
+    let standing = tasks.layers().standing(id).await?;
+    let list = html! { (list(to, &steps)) (of_ledger(to, &steps, standing)) };
     if !wants_page(&headers) {
         return Ok(list);
     }
@@ -54,6 +56,9 @@ pub(super) async fn steps(
         h1 { (say!(to, "Task {id}", id)) ": " span translate="no" { (legible(&task.title)) } }
         p.hint { (state_of(to, task.state)) " · " a href={ "/chats/" (chat) "#task-" (id) } { (say!(to, "Back to the chat")) } }
         (list)
+        @if let Some(standing) = standing {
+            div.task { (task_changes::fold(to, (chat, id), standing)) }
+        }
         @if !task.result.is_empty() {
             h2 { (say!(to, "Result")) }
             div.rich translate="no" { (markdown::render(&task.result)) }
@@ -65,7 +70,6 @@ pub(super) async fn steps(
     Ok(shell::page(&page, &body))
 }
 
-/// The card of a task; with its steps where they are at hand.
 /// A state of a task in a word.
 pub(crate) fn state_of(to: Language, state: TaskState) -> &'static str {
     let word = match state {
@@ -79,7 +83,13 @@ pub(crate) fn state_of(to: Language, state: TaskState) -> &'static str {
     text_of(to, word)
 }
 
-pub(crate) fn card(to: Language, task: &Task, steps: Option<&[Step]>) -> Markup {
+/// The card of a task; with its steps where they are at hand, and with how what it changed stands.
+pub(crate) fn card(
+    to: Language,
+    task: &Task,
+    steps: Option<&[Step]>,
+    standing: Option<TaskStanding>,
+) -> Markup {
     let name = say!(to, "Task {id}: {title}", id = task.id, title = task.title);
     html! {
         section.entry.task id={ "task-" (task.id) } data-task=(task.id) data-began=(task.turn) data-state=(task.state.as_str())
@@ -88,19 +98,23 @@ pub(crate) fn card(to: Language, task: &Task, steps: Option<&[Step]>) -> Markup 
                 span.title translate="no" { (legible(&task.title)) }
                 span.state { (state_of(to, task.state)) }
                 (button(to, task))
+                @if let Some(standing) = standing {
+                    (task_changes::button(to, (task.chat, task.id, &task.title), standing))
+                }
             }
             p.note translate="no" { (note(task, steps)) }
             (todos(to, steps.unwrap_or_default()))
             details.steps {
                 summary { (say!(to, "Steps and files")) }
                 @match steps {
-                    Some(steps) => { (list(to, steps)) (task_files::shown(to, steps)) },
+                    Some(steps) => { (list(to, steps)) (of_ledger(to, steps, standing)) },
                     None if task.state == TaskState::Queued => (list(to, &[])),
                     None => p {
                         a href={ "/chats/" (task.chat) "/tasks/" (task.id) } data-steps { (say!(to, "What it did")) }
                     },
                 }
             }
+            @if let Some(standing) = standing { (task_changes::fold(to, (task.chat, task.id), standing)) }
             @if task.state == TaskState::Done && !task.result.is_empty() {
                 details.result {
                     summary { (say!(to, "Result")) }
@@ -108,6 +122,15 @@ pub(crate) fn card(to: Language, task: &Task, steps: Option<&[Step]>) -> Markup 
                 }
             }
         }
+    }
+}
+
+/// What its ledger knows of files, where nothing knows better.
+fn of_ledger(to: Language, steps: &[Step], standing: Option<TaskStanding>) -> Markup {
+    if standing.is_some() {
+        html! {}
+    } else {
+        task_files::shown(to, steps)
     }
 }
 

@@ -65,6 +65,23 @@ impl Config {
         self.change_config(actor, scope, files, &why).await.map(drop)
     }
 
+    /// Removes a file that steers the agent, as a version of its own.
+    pub(crate) async fn remove_versioned(
+        &self,
+        actor: &Actor,
+        (workspace, path): (WorkspaceId, &str),
+        why: &str,
+    ) -> Result<(), ConfigError> {
+        let path = RelPath::parse(path)?;
+        if !snapshot::steers(&path) {
+            let reason = "it is no file that steers an agent";
+            return Err(FileError::Refused { path: path.as_str().to_owned(), reason }.into());
+        }
+        let files = BTreeMap::from([(format!("{workspace}/{}", path.as_str()), None)]);
+        let scope = ConfigScope::Workspace(workspace);
+        self.change_config(actor, scope, files, why).await.map(drop)
+    }
+
     /// Makes a change: its audit entry, its version, its files. None if nothing changes.
     pub(crate) async fn change_config(
         &self,
