@@ -7,7 +7,8 @@ use cloister_protocol::TaskState;
 use cloister_testkit::{ModelServer, Product, Reply, Stack};
 use serde_json::Value;
 
-use crate::world::{Talk as _, World, ask_for_report, bash, cloister, jobs, run};
+use crate::gates::Outside;
+use crate::world::{Talk as _, World, ask_for_report, bash, cloister, jobs, program, run};
 
 const QUICK: &str = "[audit]\nsegment_entries = 5\ncheckpoint_s = 1\n";
 
@@ -301,12 +302,36 @@ async fn nothing_happens_that_is_not_recorded() {
     assert!(!made.ok(), "a chat: {made:?}");
     let session = world.stack.session("owner").await;
     assert!(session.is_err(), "a session");
+    // A stop is in force all the same, says that it is not recorded, and is released as any other.
+    let stopped = world.stack.cli(&["stop", "--all"]).await.unwrap();
+    assert!(!stopped.ok() && stopped.stderr.contains("could not be recorded"), "{stopped:?}");
+    let status = world.stack.cli(&["status"]).await.unwrap();
+    assert!(status.stdout.contains("Everything was stopped by operator"), "{status:?}");
+    let released = world.stack.cli_ok(&["release"]).await.unwrap();
+    assert!(released.contains("Everything goes on"), "{released}");
     database.execute_batch("DROP TRIGGER no_entries").unwrap();
     world.stack.cli_ok(&["task", "approve", "A1"]).await.unwrap();
     world.until_tasks(TaskState::Done, 2).await;
     assert!(!world.files(1, 1).join("keep.txt").exists());
     let (code, report) = verify(world.stack.data(), &[]).await;
     assert_eq!(code, 0, "{report:#}");
+}
+
+/// A backup on a disk that nobody can write to is proven where it lies; SQLite has nowhere to put its files there.
+#[tokio::test]
+async fn a_copy_that_can_not_be_written_is_verified() {
+    let left = Left::behind().await;
+    let data = left.data.to_str().unwrap();
+    let read_only =
+        "mount --bind \"$1\" \"$1\" && mount -o remount,ro,bind \"$1\" && shift && exec \"$@\"";
+    let mut command = program(Path::new("/usr/bin/unshare"));
+    command.args(["-Urm", "sh", "-c", read_only, "sh", data]);
+    command.arg(env!("CARGO_BIN_EXE_cloister")).args(["--data", data, "--json", "audit", "verify"]);
+    let told = run(&mut command).await;
+    let said = String::from_utf8_lossy(&told.stdout);
+    assert_eq!(told.status.code(), Some(0), "{told:?}");
+    let report: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(report["whole"], true, "{report:#}");
 }
 
 /// What proves content, as an entry has it.
@@ -367,4 +392,53 @@ async fn what_an_agent_was_shown_and_given_is_in_the_chain() {
     assert_eq!(of("model.call").len(), asked, "every call of a model: {:?}", of("model.call"));
     let (code, report) = verify(world.stack.data(), &[]).await;
     assert_eq!((code, &report["whole"]), (0, &Value::Bool(true)), "{report:#}");
+}
+
+/// A task that asks for the same thing again and again, of which nothing may leave, could fill its person's chain: it
+/// is counted to the last, and summed up. What leaves has an entry each, and waits for its turn.
+#[tokio::test]
+async fn a_flood_of_requests_is_counted_and_does_not_fill_the_chain() {
+    const POSTS: u64 = 30;
+    const READS: usize = 12;
+    let outside = Outside::start().await;
+    let url = outside.url("hook.test", "/in");
+    let again = |times: u64, how: &str| {
+        bash(&format!("for i in $(seq {times}); do curl -sS {how} {url} > /dev/null; done"))
+    };
+    let config = format!(
+        "[gates]\nrequest_burst = 4\nrequests_per_second = 40.0\n\
+         denial_burst = 3\ndenials_per_second = 0.001\n\
+         [egress.hosts]\n\"hook.test:{}\" = \"127.0.0.1\"\n",
+        outside.port
+    );
+    let steps = vec![again(POSTS, "-d x"), again(READS.try_into().unwrap(), "")];
+    let world = World::with(&config, jobs(vec![("flood", steps)])).await;
+    world.stack.cli_ok(&["egress", "allow", &outside.url("hook.test", "")]).await.unwrap();
+    let own = tempfile::tempdir().unwrap();
+    let closed = "@id(\"reads-only\")\n@reason(\"this house only reads\")\n\
+        forbid (principal, action == Action::\"fetch_writing\", resource);\n";
+    std::fs::write(own.path().join("mine.cedar"), closed).unwrap();
+    world.stack.cli_ok(&["policy", "apply", own.path().to_str().unwrap()]).await.unwrap();
+
+    let mut owner = world.owner().await;
+    // Named by the person, so that nothing that is read there makes it a question.
+    owner.say(&format!("job:flood at {url}")).await;
+    world.until_tasks(TaskState::Done, 1).await;
+    let denied = crate::world::eventually("a sum", || async {
+        let rows = world.audit().await.into_iter();
+        let denied = rows.filter(|row| row.action == "gate.deny").map(|row| row.detail);
+        let denied: Vec<String> = denied.collect();
+        denied.iter().any(|detail| detail.contains("more were denied")).then_some(denied)
+    })
+    .await;
+    let summed = |detail: &String| detail.strip_suffix(" more were denied")?.parse::<u64>().ok();
+    let sum: u64 = denied.iter().filter_map(summed).sum();
+    let own = denied.iter().filter(|detail| detail.contains("this house only reads")).count();
+    assert_eq!((own, sum), (3, POSTS - 3), "{denied:?}");
+    let audit = world.audit().await;
+    let sent = audit.iter().filter(|row| row.action == "egress.request").count();
+    let got = outside.got();
+    assert_eq!(got.len(), sent, "each has its entry");
+    assert_eq!(got.iter().filter(|one| one.starts_with("GET")).count(), sent, "{got:?}");
+    assert_eq!(sent, READS);
 }
