@@ -192,11 +192,13 @@ impl Default for WorkOptions {
 pub struct GateOptions {
     /// Seconds that a request outside is held while a person is asked; then the task is parked.
     pub hold_s: u64,
+    /// A task with others' content in it that changes more files than this says so, with the way back.
+    pub many_files: usize,
 }
 
 impl Default for GateOptions {
     fn default() -> Self {
-        Self { hold_s: 20 }
+        Self { hold_s: 20, many_files: 20 }
     }
 }
 

@@ -11,12 +11,13 @@ use cloister_protocol::{TaskId, TaskState, with_causes};
 use cloister_store::audit::Entry;
 use cloister_store::layers::{Layer, LayerState};
 use cloister_store::tasks::{Ending, Task};
-use rustix::fs::{AtFlags, CWD};
+use rustix::fs::{AtFlags, CWD, Stat};
 use serde::{Deserialize, Serialize};
 
 use super::Layers;
+use super::held::HeldFile;
 use super::moving::{MoveStep, Mover, Roots};
-use super::place::{BEFORE, LayerPlace, UNDONE};
+use super::place::{BEFORE, HELD, LayerPlace, UNDONE};
 use super::plan::{FileChange, Plan, Planning, plan};
 use super::scan::{self, LeftOut};
 use super::told::{summary, told};
@@ -34,6 +35,9 @@ pub(super) struct Landed {
     pub(super) folders: Vec<(String, u32)>,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) stayed: Vec<String>,
+    /// What did not land with the rest, and waits for a yes.
+    #[serde(default)]
+    pub(super) held: Vec<HeldFile>,
 }
 
 /// A file as the landing left it.
@@ -89,13 +93,14 @@ impl FilePrint {
     pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
         match rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(None),
-            stat => {
-                let stat = stat?;
-                let nanoseconds = i64::try_from(stat.st_mtime_nsec).unwrap_or_default();
-                let written = (stat.st_mtime, nanoseconds);
-                Ok(Some(Self { inode: stat.st_ino, size: stat.st_size, written }))
-            }
+            stat => Ok(Some(Self::from_stat(&stat?))),
         }
+    }
+
+    pub(super) fn from_stat(stat: &Stat) -> Self {
+        let nanoseconds = i64::try_from(stat.st_mtime_nsec).unwrap_or_default();
+        let written = (stat.st_mtime, nanoseconds);
+        Self { inode: stat.st_ino, size: stat.st_size, written }
     }
 }
 
@@ -140,10 +145,8 @@ impl Layers {
             self.remove(&layer).await?;
             return Ok(ending);
         }
-        let ending = match told(&plan) {
-            Some(said) => with_line(ending, &said),
-            None => ending,
-        };
+        let said = [told(task.id, &plan), self.warning(task, &plan).await?].into_iter().flatten();
+        let ending = said.fold(ending, |ending, said| with_line(ending, &said));
         let entry = Entry::of_cell((task.workspace, Some(task.id)), "task.land", task.id);
         let entry = entry.with(summary(&plan));
         let states = (LayerState::Open, LayerState::Landing);
@@ -155,6 +158,7 @@ impl Layers {
         }
         self.carry_out(&Layer { state: LayerState::Landing, ..layer }).await?;
         self.took(task.workspace, plan.taken);
+        self.ask_about(task, &plan.held).await;
         Ok(ending)
     }
 
@@ -202,12 +206,15 @@ impl Layers {
         let (stack, begun_ns, task) = (self.uppers(layer), layer.begun_ns, layer.task);
         let files = self.control.layout().chat_files(layer.workspace, layer.chat);
         let place = LayerPlace::of(self.control.layout(), layer.workspace);
+        let holding = self.holding(task).await?;
         let work = move || {
             let scan = scan::scan(&stack).map_err(io::Error::other)?;
-            let planning = Planning { task, scan, layers: &stack, files: &files, begun_ns };
+            let (layers, files, holding) = (&stack[..], files.as_path(), &holding);
+            let planning = Planning { task, scan, layers, files, begun_ns, holding };
             let plan = plan(planning).map_err(io::Error::other)?;
             place.own(task, BEFORE)?;
             place.own(task, UNDONE)?;
+            place.own(task, HELD)?;
             let json = serde_json::to_vec(&plan).map_err(io::Error::other)?;
             // What a task wrote is on disk before anything depends on it.
             rustix::fs::syncfs(File::open(place.task(task))?)?;
@@ -236,6 +243,7 @@ impl Layers {
                 layers: uppers,
                 before: place.own(of.task, BEFORE)?,
                 undone: place.own(of.task, UNDONE)?,
+                held: place.own(of.task, HELD)?,
                 give: &give,
             };
             Mover::new(roots).carry_out(&plan.steps)?;
@@ -256,16 +264,23 @@ fn note_landed(place: &LayerPlace, (layer, plan): (&Layer, Plan), files: &Path) 
     if layer.state != LayerState::Landing {
         return note_undone(place, (layer, &plan), files);
     }
+    let mut landed = Landed::default();
+    if plan.of_held {
+        let before = std::fs::read(place.landed(layer.task))?;
+        landed = serde_json::from_slice(&before).map_err(io::Error::other)?;
+        let lands = |path: &str| plan.changes.iter().any(|change| change.path == path);
+        landed.held.retain(|one| !lands(&one.path));
+        landed.changes.retain(|one| !lands(&one.change.path));
+    } else {
+        landed.held = plan.held;
+        landed.left_out = plan.left_out;
+        landed.stayed = plan.stayed;
+    }
     let folders = plan.steps.into_iter().filter_map(|step| match step {
         MoveStep::Folder { path, mode } => Some((path, mode)),
         MoveStep::NoFolder { .. } | MoveStep::Move { .. } | MoveStep::Copy { .. } => None,
     });
-    let mut landed = Landed {
-        changes: Vec::new(),
-        folders: folders.collect(),
-        left_out: plan.left_out,
-        stayed: plan.stayed,
-    };
+    landed.folders.extend(folders);
     for change in plan.changes {
         let mut change = LandedChange { change, print: None, undone: None };
         change.print = FilePrint::of(&files.join(change.at()))?;

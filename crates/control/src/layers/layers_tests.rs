@@ -6,6 +6,7 @@ use std::path::Path;
 use cloister_protocol::TaskId;
 use rustix::fs::{AtFlags, CWD, FileType, Mode};
 
+use super::held::Holding;
 use super::moving::{MoveStep, Mover, Roots};
 use super::plan::{ChangeKind, Plan, Planning, nanoseconds, plan};
 use super::{scan, told};
@@ -17,7 +18,7 @@ impl Bench {
     /// With these files, from before the layer was begun.
     fn new(files: &[(&str, &str)]) -> Self {
         let bench = Self(tempfile::tempdir().unwrap());
-        for place in ["files", "upper", "before", "undone"] {
+        for place in ["files", "upper", "before", "undone", "held"] {
             fs::create_dir(bench.at(place)).unwrap();
         }
         for (path, text) in files {
@@ -70,10 +71,14 @@ impl Bench {
     }
 
     fn plan(&self, begun_ns: i64) -> Plan {
+        self.plan_holding(begun_ns, &Holding::Words(String::new()))
+    }
+
+    fn plan_holding(&self, begun_ns: i64, holding: &Holding) -> Plan {
         let layers = [self.at("upper")];
         let scan = scan::scan(&layers).unwrap();
         let (task, files) = (TaskId::from_number(7), self.at("files"));
-        plan(Planning { task, scan, layers: &layers, files: &files, begun_ns }).unwrap()
+        plan(Planning { task, scan, layers: &layers, files: &files, begun_ns, holding }).unwrap()
     }
 
     fn carry_out(&self, steps: &[MoveStep]) {
@@ -82,6 +87,7 @@ impl Bench {
             layers: vec![self.at("upper")],
             before: self.at("before"),
             undone: self.at("undone"),
+            held: self.at("held"),
             give: &|_file| Ok(()),
         };
         Mover::new(roots).carry_out(steps).unwrap();
@@ -172,7 +178,11 @@ fn what_a_task_did_lands_as_it_did_it() {
     for path in ["gone", "changed", "folder/x", "folder/deep/y", "emptied/z", "was-file"] {
         assert!(kept.contains(&path.to_owned()), "{path} is kept in {kept:?}");
     }
-    assert!(told::told(&plan).unwrap().contains("removed emptied/z"), "{:?}", told::told(&plan));
+    assert!(
+        told::told(TaskId::from_number(7), &plan).unwrap().contains("removed emptied/z"),
+        "{:?}",
+        told::told(TaskId::from_number(7), &plan)
+    );
 }
 
 /// Killed after any number of steps, and once more after any number of the same: the end is the same.
@@ -226,7 +236,7 @@ fn what_others_changed_meanwhile_is_never_overwritten() {
     ]);
     assert_eq!(bench.files(), both);
     assert_eq!(plan.stayed, ["folder/theirs", "removed"]);
-    let said = told::told(&plan).unwrap();
+    let said = told::told(TaskId::from_number(7), &plan).unwrap();
     for words in ["this task's is notes-T7.md", "Not removed", "removed folder/mine"] {
         assert!(said.contains(words), "{words} in {said}");
     }
@@ -287,12 +297,15 @@ fn folders_over_one_another_count_as_one() {
     let layers = [bench.at("upper"), second];
     let scan = scan::scan(&layers).unwrap();
     let (task, files, begun_ns) = (TaskId::from_number(7), bench.at("files"), bench.now());
-    let plan = plan(Planning { task, scan, layers: &layers, files: &files, begun_ns }).unwrap();
+    let holding = &Holding::Words(String::new());
+    let planning = Planning { task, scan, layers: &layers, files: &files, begun_ns, holding };
+    let plan = plan(planning).unwrap();
     let roots = Roots {
         files: files.clone(),
         layers: layers.to_vec(),
         before: bench.at("before"),
         undone: bench.at("undone"),
+        held: bench.at("held"),
         give: &|_file| Ok(()),
     };
     Mover::new(roots).carry_out(&plan.steps).unwrap();
@@ -305,4 +318,35 @@ fn folders_over_one_another_count_as_one() {
         ("d/new", ChangeKind::Added),
     ];
     assert_eq!(kinds, all);
+}
+
+/// Killed after any number of steps as well: what programs run is aside, the rest has landed, and what was there stays.
+#[test]
+fn what_programs_run_does_not_land_with_the_rest() {
+    let bench = || {
+        let bench = Bench::new(&[("Makefile", "mine"), ("notes", "old")]);
+        bench.write("upper", "Makefile", "theirs");
+        bench.write("upper", ".envrc", "theirs");
+        bench.write("upper", "notes", "new");
+        symlink("nice", bench.at("upper/.husky")).unwrap();
+        bench
+    };
+    let count = bench().plan_holding(i64::MAX, &Holding::All).steps.len();
+    for killed_after in 0..=count {
+        let bench = bench();
+        let plan = bench.plan_holding(bench.now(), &Holding::All);
+        bench.carry_out(&plan.steps[..killed_after]);
+        bench.carry_out(&plan.steps);
+        assert_eq!(bench.files(), pairs(&[("Makefile", "mine"), ("notes", "new")]));
+        let held = pairs(&[(".envrc", "theirs"), (".husky", "-> nice"), ("Makefile", "theirs")]);
+        assert_eq!(bench.tree("held"), held, "after {killed_after}");
+        assert_eq!(plan.held.len(), 3);
+    }
+    // In the person's own words they asked for what builds, and named nothing that runs by itself.
+    let bench = bench();
+    let plan = bench.plan(bench.now());
+    let runs: Vec<_> =
+        plan.changes.iter().map(|one| (one.path.as_str(), one.runs.is_some())).collect();
+    assert_eq!(runs, [("Makefile", true), ("notes", false)]);
+    assert_eq!(plan.held.len(), 2);
 }

@@ -5,6 +5,7 @@
 //! or not at all, whatever is killed; what others changed meanwhile is not overwritten; what it changed is kept as it
 //! was before.
 
+mod held;
 mod landing;
 mod moving;
 mod place;
@@ -33,6 +34,7 @@ use crate::error::Fault;
 use crate::files::{Tree, remove_tree};
 use crate::ports::TaskLayer;
 
+pub(crate) use self::held::HeldShown;
 use self::place::{LayerPlace, UPPER};
 
 part! {

@@ -1,5 +1,5 @@
 //! Where layers are: `<data>/layers/w1/T5/`, with a folder for each launch that had its own (`1/upper`, `1/work`), and
-//! what the landing took away (`before/`) and an undo (`undone/`).
+//! what the landing took away (`before/`) or held back (`held/`) and an undo took away (`undone/`).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ pub(super) const UPPER: &str = "upper";
 const WORK: &str = "work";
 pub(super) const BEFORE: &str = "before";
 pub(super) const UNDONE: &str = "undone";
+pub(super) const HELD: &str = "held";
 
 /// The folders of the layers of a workspace.
 #[derive(Clone, Debug)]

@@ -11,8 +11,9 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use similar::TextDiff;
 
 use super::Layers;
+use super::held::Holding;
 use super::landing::{FilePrint, Landed};
-use super::place::{BEFORE, LayerPlace, UNDONE};
+use super::place::{BEFORE, HELD, LayerPlace, UNDONE};
 use super::plan::{ChangeKind, FileChange, Plan, Planning, plan};
 use super::{scan, told};
 use crate::error::Fault;
@@ -21,7 +22,7 @@ use crate::tasks::{ReachedTask, TaskError};
 /// A longer file is shown as a fact.
 const MOST_SHOWN: u64 = 256 << 10;
 /// As much of all differences together is shown.
-const MOST_DIFF: usize = 64 << 10;
+pub(super) const MOST_DIFF: usize = 64 << 10;
 /// And so many files are looked into.
 const MOST_FILES: usize = 200;
 
@@ -33,8 +34,9 @@ impl Layers {
             return Ok(TaskFiles { task: task.id, ..TaskFiles::default() });
         };
         let (control, uppers) = (self.control.clone(), self.uppers(&layer));
+        let holding = self.holding(task.id).await?;
         let failed = "what a task did could not be looked at";
-        let look = move || look(&control, &layer, &uppers);
+        let look = move || look(&control, &layer, (&uppers, &holding));
         let seen = tokio::task::spawn_blocking(look).await.map_err(Fault::interrupted(failed))?;
         Ok(seen.map_err(Fault::io(failed))?)
     }
@@ -43,7 +45,7 @@ impl Layers {
 fn look(
     control: &crate::control::Control,
     layer: &Layer,
-    uppers: &[PathBuf],
+    (uppers, holding): (&[PathBuf], &Holding),
 ) -> io::Result<TaskFiles> {
     let place = LayerPlace::of(control.layout(), layer.workspace);
     let files = control.layout().chat_files(layer.workspace, layer.chat);
@@ -58,9 +60,16 @@ fn look(
             let scan = scan::scan(uppers).map_err(io::Error::other)?;
             let layers = uppers;
             let (task, begun_ns) = (layer.task, layer.begun_ns);
-            let planning = Planning { task, scan, layers, files: &files, begun_ns };
-            let Plan { changes, left_out, stayed, .. } =
+            let planning = Planning { task, scan, layers, files: &files, begun_ns, holding };
+            let Plan { changes, left_out, stayed, held, .. } =
                 plan(planning).map_err(io::Error::other)?;
+            for one in &held {
+                let after = uppers.iter().rev().find_map(|upper| text_of(upper, &one.path));
+                let both = (text_of(&files, &one.path), after);
+                let mut view = told::view_held(one);
+                view.diff = difference(&one.change(), both, &mut room);
+                seen.files.push(view);
+            }
             for (number, change) in changes.iter().enumerate() {
                 let after = || uppers.iter().rev().find_map(|upper| text_of(upper, &change.path));
                 let both = (text_of(&files, &change.path), after());
@@ -76,6 +85,14 @@ fn look(
             let landed = fs::read(place.landed(layer.task))?;
             let landed: Landed = serde_json::from_slice(&landed).map_err(io::Error::other)?;
             let (before, undone) = (place.own(layer.task, BEFORE)?, place.own(layer.task, UNDONE)?);
+            // What somebody has to decide about comes first.
+            let held = place.own(layer.task, HELD)?;
+            for one in &landed.held {
+                let both = (text_of(&files, &one.path), text_of(&held, &one.path));
+                let mut view = told::view_held(one);
+                view.diff = difference(&one.change(), both, &mut room);
+                seen.files.push(view);
+            }
             for (number, one) in landed.changes.iter().enumerate() {
                 let (at, is_undone) = (one.at(), one.undone.is_some());
                 let now = FilePrint::of(&files.join(at))?;
@@ -100,7 +117,7 @@ fn look(
 }
 
 /// How a text file differs from before; none of one that is no text, or too long.
-fn difference(
+pub(super) fn difference(
     change: &FileChange,
     (before, after): (Option<String>, Option<String>),
     room: &mut usize,
@@ -123,7 +140,7 @@ fn difference(
 }
 
 /// What a text file says that is short enough.
-fn text_of(root: &Path, path: &str) -> Option<String> {
+pub(super) fn text_of(root: &Path, path: &str) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = rustix::fs::open(root, flags, Mode::empty()).ok()?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -23,7 +23,7 @@ use crate::layout::{Layout, replace_private};
 use crate::tasks::{ReachedTask, TaskError, TaskRefusal};
 
 impl Layers {
-    /// Lands what a task did that failed or was cancelled.
+    /// Lands what a task did that failed or was cancelled, or what its landing held back.
     pub async fn keep(
         &self,
         actor: &Actor,
@@ -33,9 +33,12 @@ impl Layers {
         let landing = self.control.inner.landings.of(task.workspace);
         let _alone = landing.alone.lock().await;
         let layer = self.control.store().layers().of(task.id).await?;
-        let layer = layer.filter(|layer| layer.state == LayerState::Kept);
-        let Some(layer) = layer else {
-            return Err(TaskRefusal::NothingKept { id: task.id }.into());
+        let layer = match layer {
+            Some(layer) if layer.state == LayerState::Kept => layer,
+            Some(layer) if layer.state == LayerState::Landed => {
+                return self.land_held(actor, layer, None).await;
+            }
+            Some(_) | None => return Err(TaskRefusal::NothingKept { id: task.id }.into()),
         };
         let plan = self.plan(&layer).await?;
         let entry = Entry::new(actor, "task.keep", task.id).with(told::summary(&plan));
@@ -45,7 +48,8 @@ impl Layers {
             self.carry_out(&Layer { state: LayerState::Landing, ..layer }).await?;
             self.took(task.workspace, plan.taken);
         }
-        Ok(plan.changes.iter().map(told::view).collect())
+        let held = plan.held.iter().map(told::view_held);
+        Ok(plan.changes.iter().map(told::view).chain(held).collect())
     }
 
     /// Takes back what a task did to the files, or brings back what was taken back; or says what that would do.

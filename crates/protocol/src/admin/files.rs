@@ -48,6 +48,12 @@ pub struct FileChangeView {
     pub diff: Option<String>,
     #[serde(default)]
     pub undone: bool,
+    /// Which of a person's own programs would run it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<String>,
+    /// It does not land before somebody has said yes.
+    #[serde(default)]
+    pub held: bool,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
