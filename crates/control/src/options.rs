@@ -261,6 +261,8 @@ impl TryFrom<MostSaid> for Most {
 pub struct GateOptions {
     /// Seconds that a request outside is held while a person is asked; then the task is parked.
     pub hold_s: u64,
+    /// A task with others' content in it that changes more files than this says so, with the way back.
+    pub many_files: usize,
     /// Requests outside of one person's tasks in a workspace, which are in the audit trail each: what leaves at once,
     /// and as how many a second after that.
     pub request_burst: u32,
@@ -274,6 +276,7 @@ impl Default for GateOptions {
     fn default() -> Self {
         Self {
             hold_s: 20,
+            many_files: 20,
             request_burst: 5_000,
             requests_per_second: 5.0,
             denial_burst: 200,

@@ -82,7 +82,9 @@ fn file_lines(files: &[FileChangeView]) -> Vec<String> {
     let line = |file: &FileChangeView| {
         let beside = file.beside.as_ref().map(|beside| format!(" -> {beside}")).unwrap_or_default();
         let undone = if file.undone { ", taken back" } else { "" };
-        format!("{:8} {}{beside} ({} bytes{undone})", file.change, file.path, file.size)
+        let runs = file.runs.as_ref().map(|by| format!(", {by}")).unwrap_or_default();
+        let held = if file.held { ", waits for a yes: `cloister task keep`" } else { "" };
+        format!("{:8} {}{beside} ({} bytes{undone}{runs}{held})", file.change, file.path, file.size)
     };
     files.iter().map(line).collect()
 }

@@ -40,6 +40,7 @@ mod files;
 mod flood;
 #[cfg(test)]
 mod gates;
+mod held;
 #[cfg(test)]
 mod independent;
 #[cfg(test)]

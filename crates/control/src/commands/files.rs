@@ -10,6 +10,7 @@ use ref_cast::RefCast as _;
 use super::run::{Here, line};
 use crate::commands::{CommandError, Commands};
 use crate::control::part;
+use crate::gates::reason_in;
 use crate::layers::UndoWish;
 use crate::tasks::{TaskError, TaskRefusal};
 
@@ -36,7 +37,7 @@ impl FileCommands {
         let seen = self.control.tasks().layers().files_of(&task).await?;
         let mut text = heading(here.to, &seen);
         for file in seen.files.iter().take(MOST_LISTED) {
-            line(&mut text, &in_a_line(file));
+            line(&mut text, &in_a_line(here.to, file));
         }
         let more = seen.files.len().saturating_sub(MOST_LISTED);
         if more > 0 {
@@ -74,8 +75,23 @@ impl FileCommands {
             Commands::ref_cast(&self.control).task_here(row, here, id, ChatCall::RetryTask).await?;
         let actor = self.control.accounts().acting(here.by).await?;
         let files = self.control.tasks().layers().keep(&actor, &task).await?;
-        let files = named(&files);
-        Ok(say!(here.to, "Put into the files of this chat: {files}.", files))
+        let (held, landed): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.held);
+        let mut text = String::new();
+        if !landed.is_empty() {
+            let files = named(&landed);
+            line(&mut text, &say!(here.to, "Put into the files of this chat: {files}.", files));
+        }
+        if !held.is_empty() {
+            let waits = say!(
+                here.to,
+                "Programs of yours would run {files}: {p}task keep {id}, said once more, puts that there too.",
+                files = named(&held),
+                p = here.sign(),
+                id = task.task().id
+            );
+            line(&mut text, &waits);
+        }
+        Ok(text)
     }
 
     /// `/undo [T1]`
@@ -147,14 +163,21 @@ fn heading(to: Language, seen: &TaskFiles) -> String {
     format!("{id}: {}", text_of(to, words))
 }
 
-fn in_a_line(file: &FileChangeView) -> String {
+fn in_a_line(to: Language, file: &FileChangeView) -> String {
     let sign = match file.change.as_str() {
         "added" => '+',
         "removed" => '−',
         _ => '~',
     };
     let beside = file.beside.as_ref().map(|beside| format!(" → {}", code(beside)));
-    format!("- {sign} {}{} ({})", code(&file.path), beside.unwrap_or_default(), size(file.size))
+    let mut about = size(file.size);
+    let runs = file.runs.as_ref().map(|by| reason_in(to, by));
+    let waits = file.held.then(|| say!(to, "waits for a yes"));
+    for more in runs.iter().chain(&waits) {
+        about.push_str(", ");
+        about.push_str(more);
+    }
+    format!("- {sign} {}{} ({about})", code(&file.path), beside.unwrap_or_default())
 }
 
 fn size(bytes: u64) -> String {

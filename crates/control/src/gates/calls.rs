@@ -7,6 +7,7 @@ use cloister_policy::shell::Originals;
 use cloister_policy::{Rated, shell};
 use cloister_protocol::TaskId;
 use cloister_protocol::link::{CHAT_PATH, Call};
+use cloister_store::Store;
 use cloister_store::approvals::ApprovalState;
 use cloister_store::audit::{Entry, Fingerprint};
 use cloister_store::grants::Passing;
@@ -56,7 +57,7 @@ impl Gates {
     pub(crate) async fn gate_call(&self, id: TaskId, call: &Call) -> Result<CallGate, GateError> {
         let mut looks = 0;
         let originals = originals_of(call);
-        let bounds = self.bounds_of(id, &originals).await?;
+        let bounds = bounds_of(self.control.store(), id, &originals).await?;
         loop {
             if self.control.stops().is_stopped() {
                 return Ok(CallGate::Stopped);
@@ -99,17 +100,15 @@ impl Gates {
     }
 }
 
-impl Gates {
-    /// What keeps a call from doing what can't be undone. A task that has no layer of its own can't take back what
-    /// it does, nor can one that has what people sent deleted: the control plane does that at once.
-    async fn bounds_of(&self, id: TaskId, originals: &Originals) -> Result<Bounds, GateError> {
-        if let Originals::Deletes(_) = originals {
-            return Ok(Bounds::Sandbox);
-        }
-        let layer = self.control.store().layers().of(id).await?;
-        let works_on_one = layer.is_some_and(|layer| layer.state == LayerState::Open);
-        Ok(if works_on_one { Bounds::Layer } else { Bounds::Sandbox })
+/// What keeps a call from doing what can't be undone. A task that has no layer of its own can't take back what it does,
+/// nor can one that has what people sent deleted: the control plane does that at once.
+async fn bounds_of(store: &Store, id: TaskId, originals: &Originals) -> Result<Bounds, GateError> {
+    if let Originals::Deletes(_) = originals {
+        return Ok(Bounds::Sandbox);
     }
+    let layer = store.layers().of(id).await?;
+    let works_on_one = layer.is_some_and(|layer| layer.state == LayerState::Open);
+    Ok(if works_on_one { Bounds::Layer } else { Bounds::Sandbox })
 }
 
 /// What a call means to do to what people sent.

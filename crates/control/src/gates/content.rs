@@ -185,6 +185,29 @@ impl Provenance {
         Ok(asked)
     }
 
+    /// What the person said that led to a task, if nothing of others' is in it.
+    pub(crate) async fn words_if_trusted(&self, id: TaskId) -> Result<Option<String>, Fault> {
+        let task = {
+            let mut guard = self.live(id).await?;
+            let live = guard.get()?;
+            if !live.context.is_trusted() {
+                return Ok(None);
+            }
+            live.task.clone()
+        };
+        let mut words = vec![task.request.clone()];
+        if let Some(up_to) = task.turn.message() {
+            words.extend(self.said_by((task.workspace, task.chat), task.person, up_to).await?);
+        }
+        Ok(Some(words.join("\n")))
+    }
+
+    /// Where everything came from that is in a task.
+    pub(super) async fn labels_of(&self, id: TaskId) -> Result<Labels, Fault> {
+        let mut guard = self.live(id).await?;
+        Ok(guard.get()?.context.labels().clone())
+    }
+
     async fn said_by(
         &self,
         (workspace, chat): (WorkspaceId, ChatId),

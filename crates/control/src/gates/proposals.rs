@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::asking::{Then, pass_entry, said_no};
+use super::held::land_if_allowed;
 use super::{Judged, Wanted};
 use crate::cells::Admitted;
 use crate::config::{VersionedChange, unified};
@@ -212,6 +213,7 @@ impl Gates {
             AllowedLink::Done(linked) => return Ok(linked?),
             AllowedLink::Other(allowed) => allowed,
         };
+        let Some(allowed) = land_if_allowed(&self.control, allowed).await? else { return Ok(()) };
         let approval = allowed.approval();
         let unreadable = GateRefusal::ProposalUnreadable;
         let Some(json) = &approval.proposal else { return Err(unreadable.into()) };

@@ -15,8 +15,9 @@ use cloister_store::tasks::{Ending, Task};
 use rustix::fs::{AtFlags, CWD};
 use serde::{Deserialize, Serialize};
 
+use super::held::HeldFile;
 use super::moving::{Elsewhere, MoveStep, Mover, Roots};
-use super::place::{BEFORE, LayerPlace, UNDONE, open_files};
+use super::place::{BEFORE, HELD, LayerPlace, UNDONE, open_files};
 use super::plan::{ChangeKind, FileChange, Plan, Planning, nanoseconds, plan};
 use super::print::FilePrint;
 use super::scan::{self, Closed, LeftOut, ScanError};
@@ -46,6 +47,9 @@ pub(super) struct Landed {
     /// When it landed, as the file system counts.
     #[serde(default)]
     pub(super) landed_ns: i64,
+    /// What did not land with the rest, and waits for a yes.
+    #[serde(default)]
+    pub(super) held: Vec<HeldFile>,
 }
 
 /// A file as the landing left it.
@@ -64,6 +68,24 @@ impl LandedChange {
     /// Where it landed.
     pub(super) fn at(&self) -> &str {
         self.change.beside.as_deref().unwrap_or(&self.change.path)
+    }
+}
+
+impl Landed {
+    /// Whether a file waits for a yes.
+    fn holds(&self, path: &str) -> bool {
+        self.held.iter().any(|one| one.path == path)
+    }
+
+    /// The same after some of what was held back has landed, too.
+    fn with_held(mut self, more: Self) -> Self {
+        let lands = |path: &str| more.changes.iter().any(|one| one.change.path == path);
+        self.held.retain(|one| !lands(&one.path));
+        self.changes.retain(|one| !lands(&one.change.path));
+        self.changes.extend(more.changes);
+        self.folders.extend(more.folders);
+        self.otherwise = more.otherwise;
+        self
     }
 }
 
@@ -135,10 +157,8 @@ impl Layers {
             self.remove(&layer).await?;
             return Ok(ending);
         }
-        let ending = match told(&plan) {
-            Some(said) => with_line(ending, &said),
-            None => ending,
-        };
+        let said = [told(task.id, &plan), self.warning(task, &plan).await?].into_iter().flatten();
+        let ending = said.fold(ending, |ending, said| with_line(ending, &said));
         let entry = Entry::of_cell((task.workspace, Some(task.id)), "task.land", task.id);
         let entry = entry.with(summary(&plan));
         let states = (LayerState::Open, LayerState::Landing);
@@ -152,6 +172,7 @@ impl Layers {
         let layer = Layer { state: LayerState::Landing, ending: Some(ending.clone()), ..layer };
         let otherwise = self.carry_out(&layer, &alone).await?;
         self.took(task.workspace, plan.taken);
+        self.ask_about(task, &plan.held).await;
         Ok(with_lines(ending, otherwise))
     }
 
@@ -180,15 +201,17 @@ impl Layers {
     /// What a landing would do now, on disk before it is answered with.
     pub(super) async fn plan(&self, layer: &Layer) -> Result<Plan, TaskError> {
         let failed = "what a task did could not be looked at";
+        let holding = self.holding(layer.task).await?;
         let (control, of, stack) = (self.control.clone(), layer.clone(), self.uppers(layer));
         let work = move || -> Result<Plan, ScanError> {
             let scan = scan::scan(&stack, Closed::Open)?;
             let files = open_files(control.layout(), (of.workspace, of.chat))?;
-            let (task, begun_ns) = (of.task, of.begun_ns);
-            let plan = plan(Planning { task, scan, layers: &stack, files, begun_ns })?;
+            let (task, begun_ns, holding) = (of.task, of.begun_ns, &holding);
+            let plan = plan(Planning { task, scan, layers: &stack, files, begun_ns, holding })?;
             let place = LayerPlace::of(control.layout(), of.workspace);
             place.own(task, BEFORE)?;
             place.own(task, UNDONE)?;
+            place.own(task, HELD)?;
             let json = serde_json::to_vec(&plan).map_err(io::Error::other)?;
             // What a task wrote is on disk before anything depends on it.
             rustix::fs::syncfs(File::open(place.task(task))?)?;
@@ -250,6 +273,7 @@ impl Layers {
                 layers: uppers.iter().map(|sheet| sheet.files().to_owned()).collect(),
                 before: place.own(of.task, BEFORE)?,
                 undone: place.own(of.task, UNDONE)?,
+                held: place.own(of.task, HELD)?,
                 give: &|file: &File| control.backend().adopt(of.workspace, file),
                 note: &|elsewhere: &Elsewhere| {
                     let json = serde_json::to_vec(elsewhere).map_err(io::Error::other)?;
@@ -293,17 +317,26 @@ fn note_landed(
     if layer.state != LayerState::Landing {
         return note_undone(place, (layer, &plan), files).map(|()| None);
     }
-    let landed = match std::fs::read(place.landed(layer.task)) {
+    let noted = match std::fs::read(place.landed(layer.task)) {
+        Ok(json) => Some(serde_json::from_slice::<Landed>(&json).map_err(io::Error::other)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let waits = |noted: &Landed| plan.changes.iter().any(|one| noted.holds(&one.path));
+    let landed = match noted {
         // Noted before a kill: whoever changed something since then is not taken for the task.
-        Ok(json) => serde_json::from_slice(&json).map_err(io::Error::other)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let mut landed = landed(plan, (files, elsewhere))?;
-            landed.landed_ns = marked_ns(&place.task(layer.task).join("landed"))?;
+        Some(noted) if !waits(&noted) => noted,
+        noted => {
+            let landed_ns = marked_ns(&place.task(layer.task).join("landed"))?;
+            let landed = Landed { landed_ns, ..landed(plan, (files, elsewhere))? };
+            let landed = match noted {
+                Some(noted) => noted.with_held(landed),
+                None => landed,
+            };
             let json = serde_json::to_vec(&landed).map_err(io::Error::other)?;
             replace_private(&place.landed(layer.task), &json)?;
             landed
         }
-        Err(error) => return Err(error),
     };
     for folder in &layer.stack {
         match remove_tree(&place.top(*folder)) {
@@ -337,6 +370,7 @@ fn landed(plan: Plan, (files, elsewhere): (&OwnedFd, &Elsewhere)) -> io::Result<
         stayed: plan.stayed,
         otherwise: None,
         landed_ns: 0,
+        held: plan.held,
     };
     let (mut beside, mut stayed) = (Vec::new(), Vec::new());
     for mut change in plan.changes {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use cloister_protocol::TaskId;
 use rustix::fs::{AtFlags, CWD, FileType, Mode};
 
+use super::held::Holding;
 use super::moving::{Elsewhere, MoveStep, Mover, Root, Roots};
 use super::place::Sheet;
 use super::plan::{ChangeKind, Plan, Planning, nanoseconds, plan};
@@ -21,7 +22,7 @@ impl Bench {
     /// With these files, from before the layer was begun.
     fn new(files: &[(&str, &str)]) -> Self {
         let bench = Self(tempfile::tempdir().unwrap());
-        for place in ["files", "upper", "before", "undone"] {
+        for place in ["files", "upper", "before", "undone", "held"] {
             fs::create_dir(bench.at(place)).unwrap();
         }
         for (path, text) in files {
@@ -74,7 +75,11 @@ impl Bench {
     }
 
     fn plan(&self, begun_ns: i64) -> Plan {
-        self.plan_of(&[self.at("upper")], begun_ns)
+        self.plan_holding(begun_ns, &Holding::Words(String::new()))
+    }
+
+    fn plan_holding(&self, begun_ns: i64, holding: &Holding) -> Plan {
+        self.plan_all(&[Sheet::Overlay(self.at("upper"))], begun_ns, holding)
     }
 
     fn plan_of(&self, layers: &[PathBuf], begun_ns: i64) -> Plan {
@@ -83,9 +88,13 @@ impl Bench {
     }
 
     fn plan_sheets(&self, layers: &[Sheet], begun_ns: i64) -> Plan {
+        self.plan_all(layers, begun_ns, &Holding::Words(String::new()))
+    }
+
+    fn plan_all(&self, layers: &[Sheet], begun_ns: i64, holding: &Holding) -> Plan {
         let scan = scan::scan(layers, Closed::Open).unwrap();
         let (task, files) = (TaskId::from_number(7), self.opened());
-        plan(Planning { task, scan, layers, files, begun_ns }).unwrap()
+        plan(Planning { task, scan, layers, files, begun_ns, holding }).unwrap()
     }
 
     fn opened(&self) -> OwnedFd {
@@ -106,6 +115,7 @@ impl Bench {
             layers,
             before: self.at("before"),
             undone: self.at("undone"),
+            held: self.at("held"),
             give: &|_file| Ok(()),
             note: &|elsewhere| fs::write(&noted, serde_json::to_vec(elsewhere).unwrap()),
         };
@@ -197,7 +207,11 @@ fn what_a_task_did_lands_as_it_did_it() {
     for path in ["gone", "changed", "folder/x", "folder/deep/y", "emptied/z", "was-file"] {
         assert!(kept.contains(&path.to_owned()), "{path} is kept in {kept:?}");
     }
-    assert!(told::told(&plan).unwrap().contains("removed emptied/z"), "{:?}", told::told(&plan));
+    assert!(
+        told::told(TaskId::from_number(7), &plan).unwrap().contains("removed emptied/z"),
+        "{:?}",
+        told::told(TaskId::from_number(7), &plan)
+    );
 }
 
 /// Killed after any number of steps, and once more after any number of the same: the end is the same.
@@ -251,7 +265,7 @@ fn what_others_changed_meanwhile_is_never_overwritten() {
     ]);
     assert_eq!(bench.files(), both);
     assert_eq!(plan.stayed, ["folder/theirs", "removed"]);
-    let said = told::told(&plan).unwrap();
+    let said = told::told(TaskId::from_number(7), &plan).unwrap();
     for words in ["this task's is notes-T7.md", "Not removed", "removed folder/mine"] {
         assert!(said.contains(words), "{words} in {said}");
     }
@@ -327,3 +341,33 @@ fn folders_over_one_another_count_as_one() {
 mod copied;
 #[path = "hostile_tests.rs"]
 mod hostile;
+/// Killed after any number of steps as well: what programs run is aside, the rest has landed, and what was there stays.
+#[test]
+fn what_programs_run_does_not_land_with_the_rest() {
+    let bench = || {
+        let bench = Bench::new(&[("Makefile", "mine"), ("notes", "old")]);
+        bench.write("upper", "Makefile", "theirs");
+        bench.write("upper", ".envrc", "theirs");
+        bench.write("upper", "notes", "new");
+        symlink("nice", bench.at("upper/.husky")).unwrap();
+        bench
+    };
+    let count = bench().plan_holding(i64::MAX, &Holding::All).steps.len();
+    for killed_after in 0..=count {
+        let bench = bench();
+        let plan = bench.plan_holding(bench.now(), &Holding::All);
+        bench.carry_out(&plan.steps[..killed_after]);
+        bench.carry_out(&plan.steps);
+        assert_eq!(bench.files(), pairs(&[("Makefile", "mine"), ("notes", "new")]));
+        let held = pairs(&[(".envrc", "theirs"), (".husky", "-> nice"), ("Makefile", "theirs")]);
+        assert_eq!(bench.tree("held"), held, "after {killed_after}");
+        assert_eq!(plan.held.len(), 3);
+    }
+    // In the person's own words they asked for what builds, and named nothing that runs by itself.
+    let bench = bench();
+    let plan = bench.plan(bench.now());
+    let runs: Vec<_> =
+        plan.changes.iter().map(|one| (one.path.as_str(), one.runs.is_some())).collect();
+    assert_eq!(runs, [("Makefile", true), ("notes", false)]);
+    assert_eq!(plan.held.len(), 2);
+}

@@ -9,6 +9,7 @@ mod carrying;
 mod copied;
 mod documents;
 mod going;
+mod held;
 mod landing;
 mod merging;
 mod moving;
@@ -44,8 +45,8 @@ use crate::files::{Tree, remove_tree};
 use crate::options::Layering;
 use crate::ports::{Access, Mount, TaskLayer};
 
+pub(crate) use self::held::HeldShown;
 use self::place::{COPY, LayerPlace, Sheet, UPPER};
-
 pub use self::retiring::Retirement;
 pub use self::standing::TaskStanding;
 pub use self::undo::UndoWish;

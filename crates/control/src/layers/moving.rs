@@ -37,6 +37,8 @@ pub(super) enum Root {
     Before,
     /// What an undo took away.
     Undone,
+    /// What a landing left aside, because programs would run it.
+    Held,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +70,7 @@ pub(super) struct Roots<'a> {
     pub(super) layers: Vec<PathBuf>,
     pub(super) before: PathBuf,
     pub(super) undone: PathBuf,
+    pub(super) held: PathBuf,
     /// Gives what was made to the cell.
     pub(super) give: &'a dyn Fn(&File) -> io::Result<()>,
     /// Notes where files land instead, before they do.
@@ -261,6 +264,7 @@ impl<'a> Mover<'a> {
             }
             Root::Before => &self.roots.before,
             Root::Undone => &self.roots.undone,
+            Root::Held => &self.roots.held,
         };
         Ok(rustix::fs::open(path, FOLDER, Mode::empty())?)
     }

@@ -1,6 +1,6 @@
 //! Where layers are: `<data>/layers/w1/T5/`, with a folder for each launch that had its own (`1/upper`, `1/work`, or
-//! `1/files` with `1.seen.json` where tasks work on copies), and
-//! what the landing took away (`before/`) and an undo (`undone/`).
+//! `1/files` with `1.seen.json` where tasks work on copies), and what the landing took away (`before/`) or held back
+//! (`held/`) and an undo took away (`undone/`).
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,6 +18,7 @@ pub(super) const COPY: &str = "files";
 const WORK: &str = "work";
 pub(super) const BEFORE: &str = "before";
 pub(super) const UNDONE: &str = "undone";
+pub(super) const HELD: &str = "held";
 
 /// A folder of a layer as it is on disk.
 #[derive(Clone, Debug)]

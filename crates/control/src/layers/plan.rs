@@ -12,13 +12,14 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::held::{HeldFile, Holding};
 use super::moving::{MAX_NAMES, MoveStep, Root, beside};
 use super::place::Sheet;
 use super::print::{self, FilePrint};
 use super::scan::{LayerEntry, LayerFile, LeftOut, MAX_ENTRIES, Scan, ScanError};
 
 /// Files up to this size are compared: one that says the same is no change.
-const MOST_COMPARED: u64 = 1 << 20;
+pub(super) const MOST_COMPARED: u64 = 1 << 20;
 
 /// What happened to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +50,9 @@ pub(super) struct FileChange {
     /// Where it landed, because somebody else changed what is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
+    /// What of the person's would run it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<String>,
 }
 
 /// What a landing does.
@@ -59,6 +63,9 @@ pub(super) struct Plan {
     pub(super) left_out: Vec<LeftOut>,
     /// Files that the task removed and somebody else changed meanwhile: they stay.
     pub(super) stayed: Vec<String>,
+    /// What somebody has to say yes to before it lands.
+    #[serde(default)]
+    pub(super) held: Vec<HeldFile>,
     /// How much is taken away, in bytes on disk.
     #[serde(default)]
     pub(super) taken: u64,
@@ -81,6 +88,7 @@ pub(super) struct Planning<'a> {
     pub(super) files: OwnedFd,
     /// Whoever changed a file since then is somebody else.
     pub(super) begun_ns: i64,
+    pub(super) holding: &'a Holding,
 }
 
 pub(super) fn plan(planning: Planning<'_>) -> Result<Plan, ScanError> {
@@ -89,6 +97,7 @@ pub(super) fn plan(planning: Planning<'_>) -> Result<Plan, ScanError> {
         files: planning.files,
         layers: planning.layers,
         begun_ns: planning.begun_ns,
+        holding: planning.holding,
         plan: Plan { left_out: planning.scan.left_out, ..Plan::default() },
         moved: BTreeMap::new(),
         taken: BTreeSet::new(),
@@ -105,6 +114,7 @@ struct Planner<'a> {
     files: OwnedFd,
     layers: &'a [Sheet],
     begun_ns: i64,
+    holding: &'a Holding,
     plan: Plan,
     /// Folders that land under another name.
     moved: BTreeMap<String, String>,
@@ -201,7 +211,7 @@ impl Planner<'_> {
             }
             Some(stat) => {
                 self.take_away(at, &stat)?;
-                self.note(at, ChangeKind::Removed, size_of(&stat), None);
+                self.note_removed(at, &stat);
             }
             None => {}
         }
@@ -219,7 +229,7 @@ impl Planner<'_> {
             Some(stat) if self.changed_since(&stat) => self.plan.stayed.push(at.to_owned()),
             Some(stat) => {
                 self.take_away(at, &stat)?;
-                self.note(at, ChangeKind::Removed, size_of(&stat), None);
+                self.note_removed(at, &stat);
             }
         }
         Ok(())
@@ -252,13 +262,9 @@ impl Planner<'_> {
     ) -> Result<(), ScanError> {
         let (from, size) = ((Root::Layer(file.layer), path.to_owned()), file.size);
         let shared = file.shared.is_some();
-        let step = |to: String| {
-            let (from, to) = (from.clone(), (Root::Files, to));
-            if shared {
-                MoveStep::Copy { from, to }
-            } else {
-                MoveStep::Move { from, to, was: None }
-            }
+        let move_to = |to: (Root, String)| {
+            let from = from.clone();
+            if shared { MoveStep::Copy { from, to } } else { MoveStep::Move { from, to, was: None } }
         };
         self.plan.brought = self.plan.brought.saturating_add(file.blocks);
         if let Some(number) = file.shared
@@ -266,6 +272,18 @@ impl Planner<'_> {
         {
             self.plan.copied = self.plan.copied.saturating_add(file.blocks);
         }
+        let runs = match self.layers.get(file.layer) {
+            Some(sheet) => super::held::runs_of((sheet.files(), path), at)?,
+            None => None,
+        };
+        if let Some(runs) = runs.filter(|runs| !self.holding.lets(runs, at)) {
+            let was = FilePrint::beneath(&self.files, at)?;
+            self.plan.steps.push(move_to((Root::Held, at.to_owned())));
+            self.plan.held.push(HeldFile::of(at, size, runs.by, was));
+            return Ok(());
+        }
+        let runs = runs.map(|runs| runs.by.to_owned());
+        let step = |to: String| move_to((Root::Files, to));
         let is_folder = there.as_ref().is_some_and(|stat| is(stat, FileType::Directory));
         let meanwhile = match &there {
             Some(_) if is_folder => self.holds_new(at)?,
@@ -275,7 +293,7 @@ impl Planner<'_> {
         if meanwhile {
             let beside = self.free_name(at)?;
             self.plan.steps.push(step(beside.clone()));
-            self.note(at, ChangeKind::Added, size, Some(beside));
+            self.note_run(at, ChangeKind::Added, size, (Some(beside), runs));
             return Ok(());
         }
         let kind = match &there {
@@ -291,7 +309,7 @@ impl Planner<'_> {
             }
         };
         self.plan.steps.push(step(at.to_owned()));
-        self.note(at, kind, size, None);
+        self.note_run(at, kind, size, (None, runs));
         Ok(())
     }
 
@@ -312,7 +330,7 @@ impl Planner<'_> {
                 self.plan.stayed.push(path);
             } else {
                 self.take_away(&path, &stat)?;
-                self.note(&path, ChangeKind::Removed, size_of(&stat), None);
+                self.note_removed(&path, &stat);
             }
         }
         // The innermost first.
@@ -371,8 +389,18 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn note(&mut self, path: &str, kind: ChangeKind, size: u64, beside: Option<String>) {
-        self.plan.changes.push(FileChange { path: path.to_owned(), kind, size, beside });
+    fn note_removed(&mut self, path: &str, stat: &Stat) {
+        self.note_run(path, ChangeKind::Removed, size_of(stat), (None, None));
+    }
+
+    fn note_run(
+        &mut self,
+        path: &str,
+        kind: ChangeKind,
+        size: u64,
+        (beside, runs): (Option<String>, Option<String>),
+    ) {
+        self.plan.changes.push(FileChange { path: path.to_owned(), kind, size, beside, runs });
     }
 
     /// A name beside the one that is taken.
@@ -402,7 +430,7 @@ impl Planner<'_> {
 }
 
 /// What is in a small file, and its mode; none if it can't be read.
-fn read(root: &OwnedFd, path: &str) -> Result<Option<(Vec<u8>, u32)>, ScanError> {
+pub(super) fn read(root: &OwnedFd, path: &str) -> Result<Option<(Vec<u8>, u32)>, ScanError> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(fd) = print::open(root, path, flags) else {
         return Ok(None);
@@ -418,7 +446,7 @@ fn is(stat: &Stat, kind: FileType) -> bool {
     FileType::from_raw_mode(stat.st_mode) == kind
 }
 
-fn size_of(stat: &Stat) -> u64 {
+pub(super) fn size_of(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or_default()
 }
 

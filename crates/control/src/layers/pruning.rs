@@ -16,7 +16,7 @@ use cloister_words::say;
 
 use super::Layers;
 use super::going::{Fates, Keeping, Undoable, fates};
-use super::place::{BEFORE, LayerPlace, UNDONE};
+use super::place::{BEFORE, HELD, LayerPlace, UNDONE};
 use crate::crew::Rounds;
 use crate::error::Fault;
 use crate::files::Tree;
@@ -191,9 +191,10 @@ impl Layers {
     }
 }
 
-/// What the two folders of a landing and an undo take.
+/// What the folders of a landing and an undo take.
 fn size_of(task: &Path) -> u64 {
-    let folders = [BEFORE, UNDONE].into_iter().filter_map(|name| Tree::open(&task.join(name)).ok());
+    let folders =
+        [BEFORE, UNDONE, HELD].into_iter().filter_map(|name| Tree::open(&task.join(name)).ok());
     folders.filter_map(|tree| tree.usage().ok()).map(|usage| usage.bytes).sum()
 }
 

@@ -12,8 +12,9 @@ use rustix::fs::{Mode, OFlags};
 use similar::TextDiff;
 
 use super::Layers;
+use super::held::Holding;
 use super::landing::Landed;
-use super::place::{BEFORE, LayerPlace, Sheet, UNDONE, open_files};
+use super::place::{BEFORE, HELD, LayerPlace, Sheet, UNDONE, open_files};
 use super::plan::{ChangeKind, FileChange, Plan, Planning, plan};
 use super::print::{self, FilePrint};
 use super::scan::LayerEntry;
@@ -24,7 +25,7 @@ use crate::tasks::{ReachedTask, TaskError};
 /// A longer file is shown as a fact.
 const MOST_SHOWN: u64 = 256 << 10;
 /// As much of all differences together is shown.
-const MOST_DIFF: usize = 64 << 10;
+pub(super) const MOST_DIFF: usize = 64 << 10;
 /// And so many files are looked into.
 const MOST_FILES: usize = 200;
 
@@ -53,7 +54,7 @@ impl Layers {
             let layer = self.control.store().layers().of(task.id).await?;
             let uppers = layer.map(|layer| self.uppers(&layer)).unwrap_or_default();
             let failed = "what a task did could not be looked at";
-            let scan = move || scan::scan(&uppers).map_err(io::Error::other);
+            let scan = move || scan::scan(&uppers, scan::Closed::LeaveOut).map_err(io::Error::other);
             let scan =
                 tokio::task::spawn_blocking(scan).await.map_err(Fault::interrupted(failed))?;
             let entries = scan.map_err(Fault::io(failed))?.entries.into_iter();
@@ -72,8 +73,9 @@ impl Layers {
 
     async fn look(&self, layer: Layer) -> Result<TaskFiles, Fault> {
         let (control, uppers) = (self.control.clone(), self.uppers(&layer));
+        let holding = self.holding(layer.task).await?;
         let failed = "what a task did could not be looked at";
-        let look = move || look(&control, &layer, &uppers);
+        let look = move || look(&control, &layer, (&uppers, &holding));
         let seen = tokio::task::spawn_blocking(look).await.map_err(Fault::interrupted(failed))?;
         seen.map_err(Fault::io(failed))
     }
@@ -82,7 +84,7 @@ impl Layers {
 fn look(
     control: &crate::control::Control,
     layer: &Layer,
-    uppers: &[Sheet],
+    (uppers, holding): (&[Sheet], &Holding),
 ) -> io::Result<TaskFiles> {
     let place = LayerPlace::of(control.layout(), layer.workspace);
     let files = control.layout().chat_files(layer.workspace, layer.chat);
@@ -98,9 +100,16 @@ fn look(
             let scan = scan::scan(uppers, scan::Closed::LeaveOut).map_err(io::Error::other)?;
             let layers = uppers;
             let (task, begun_ns) = (layer.task, layer.begun_ns);
-            let planning = Planning { task, scan, layers, files: beneath, begun_ns };
-            let Plan { changes, left_out, stayed, .. } =
+            let planning = Planning { task, scan, layers, files: beneath, begun_ns, holding };
+            let Plan { changes, left_out, stayed, held, .. } =
                 plan(planning).map_err(io::Error::other)?;
+            for one in &held {
+                let after = uppers.iter().rev().find_map(|upper| text_of(upper.files(), &one.path));
+                let both = (text_of(&files, &one.path), after);
+                let mut view = told::view_held(one);
+                view.diff = difference(&one.change(), both, &mut room);
+                seen.files.push(view);
+            }
             for (number, change) in changes.iter().enumerate() {
                 let after =
                     || uppers.iter().rev().find_map(|upper| text_of(upper.files(), &change.path));
@@ -117,6 +126,14 @@ fn look(
             let landed = fs::read(place.landed(layer.task))?;
             let landed: Landed = serde_json::from_slice(&landed).map_err(io::Error::other)?;
             let (before, undone) = (place.own(layer.task, BEFORE)?, place.own(layer.task, UNDONE)?);
+            // What somebody has to decide about comes first.
+            let held = place.own(layer.task, HELD)?;
+            for one in &landed.held {
+                let both = (text_of(&files, &one.path), text_of(&held, &one.path));
+                let mut view = told::view_held(one);
+                view.diff = difference(&one.change(), both, &mut room);
+                seen.files.push(view);
+            }
             for (number, one) in landed.changes.iter().enumerate() {
                 let (at, is_undone) = (one.at(), one.undone.is_some());
                 let now = FilePrint::beneath(&beneath, at)?;
@@ -142,7 +159,7 @@ fn look(
 }
 
 /// How a text file differs from before; none of one that is no text, or too long.
-fn difference(
+pub(super) fn difference(
     change: &FileChange,
     (before, after): (Option<String>, Option<String>),
     room: &mut usize,
@@ -165,7 +182,7 @@ fn difference(
 }
 
 /// What a text file says that is short enough.
-fn text_of(root: &Path, path: &str) -> Option<String> {
+pub(super) fn text_of(root: &Path, path: &str) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = rustix::fs::open(root, flags, Mode::empty()).ok()?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -1,7 +1,9 @@
 //! What is said of what a task did to the files of its chat.
 
+use cloister_protocol::TaskId;
 use cloister_protocol::admin::FileChangeView;
 
+use super::held::HeldFile;
 use super::plan::{ChangeKind, FileChange, Plan};
 use super::scan::LeftOut;
 
@@ -9,7 +11,7 @@ use super::scan::LeftOut;
 const MOST_NAMED: usize = 20;
 
 /// For the report of the task: its agent, and whoever reads the report, know what became of the files.
-pub(super) fn told(plan: &Plan) -> Option<String> {
+pub(super) fn told(task: TaskId, plan: &Plan) -> Option<String> {
     let mut lines = Vec::new();
     let of = |kind: ChangeKind| {
         let of_kind = plan.changes.iter().filter(move |one| one.kind == kind);
@@ -37,6 +39,14 @@ pub(super) fn told(plan: &Plan) -> Option<String> {
     if let Some(names) = named(plan.stayed.iter().map(String::as_str)) {
         lines.push(format!("Not removed, because somebody else changed it meanwhile: {names}."));
     }
+    let held = plan.held.iter().map(|one| format!("{} ({})", one.path, one.why));
+    let held: Vec<String> = held.collect();
+    if let Some(names) = named(held.iter().map(String::as_str)) {
+        lines.push(format!(
+            "Not put into the chat's files without a yes, because programs would run it: {names}. \
+             `/task diff {task}` shows it, `/task keep {task}` puts it there."
+        ));
+    }
     for left_out in plan.left_out.iter().take(MOST_NAMED) {
         lines.push(format!("{} was left out: {}.", left_out.path, left_out.why));
     }
@@ -58,11 +68,12 @@ pub(super) fn otherwise(beside: &[FileChange], stayed: &[String]) -> Option<Stri
 pub(super) fn summary(plan: &Plan) -> String {
     let count = |kind| plan.changes.iter().filter(|one| one.kind == kind).count();
     format!(
-        "{} added, {} changed, {} removed, {} left out",
+        "{} added, {} changed, {} removed, {} left out, {} held back",
         count(ChangeKind::Added),
         count(ChangeKind::Changed),
         count(ChangeKind::Removed),
-        plan.left_out.len() + plan.stayed.len()
+        plan.left_out.len() + plan.stayed.len(),
+        plan.held.len()
     )
 }
 
@@ -76,7 +87,35 @@ pub(super) fn view(change: &FileChange) -> FileChangeView {
         diff: None,
         undone: false,
         changed_since: false,
+        runs: change.runs.clone(),
+        held: false,
     }
+}
+
+/// The same of a file that waits for a yes.
+pub(super) fn view_held(held: &HeldFile) -> FileChangeView {
+    FileChangeView { held: true, ..view(&held.change()) }
+}
+
+/// What a person is to know who has not looked: a task with others' content in it did much, or took away what it had
+/// not made.
+pub(super) fn warning(task: TaskId, plan: &Plan, most: usize) -> Option<String> {
+    let removed = plan.changes.iter().filter(|one| one.kind == ChangeKind::Removed).count();
+    let all = plan.changes.len();
+    if removed == 0 && all <= most {
+        return None;
+    }
+    let files = |count: usize| match count {
+        1 => "one file".to_owned(),
+        count => format!("{count} files"),
+    };
+    let did = [("changed", all - removed), ("removed", removed)].into_iter();
+    let did = did.filter(|(_, count)| *count > 0);
+    let did: Vec<String> = did.map(|(word, count)| format!("{word} {}", files(count))).collect();
+    Some(format!(
+        "Others' content was in this task. It {}: `/undo {task}` takes all of that back.",
+        did.join(" and ")
+    ))
 }
 
 pub(super) fn left_out(left_out: &LeftOut) -> String {

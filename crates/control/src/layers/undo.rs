@@ -37,7 +37,7 @@ pub enum UndoWish {
 }
 
 impl Layers {
-    /// Lands what a task did that failed or was cancelled.
+    /// Lands what a task did that failed or was cancelled, or what its landing held back.
     pub async fn keep(
         &self,
         actor: &Actor,
@@ -46,9 +46,12 @@ impl Layers {
         let task = reached.task();
         let alone = self.control.inner.landings.alone(task.workspace).await;
         let layer = self.control.store().layers().of(task.id).await?;
-        let layer = layer.filter(|layer| layer.state == LayerState::Kept);
-        let Some(layer) = layer else {
-            return Err(TaskRefusal::NothingKept { id: task.id }.into());
+        let layer = match layer {
+            Some(layer) if layer.state == LayerState::Kept => layer,
+            Some(layer) if layer.state == LayerState::Landed => {
+                return self.land_held(actor, (layer, &alone), None).await;
+            }
+            Some(_) | None => return Err(TaskRefusal::NothingKept { id: task.id }.into()),
         };
         let plan = self.plan(&layer).await?;
         let entry = Entry::new(actor, "task.keep", task.id).with(told::summary(&plan));
@@ -60,7 +63,8 @@ impl Layers {
             self.took(task.workspace, plan.taken);
             self.say_changed(task);
         }
-        Ok(plan.changes.iter().map(told::view).collect())
+        let held = plan.held.iter().map(told::view_held);
+        Ok(plan.changes.iter().map(told::view).chain(held).collect())
     }
 
     /// Takes back what a task did, or brings back what was taken back; or says what that would do.

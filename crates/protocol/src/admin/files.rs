@@ -59,6 +59,12 @@ pub struct FileChangeView {
     /// Somebody changed it since: an undo leaves it as it is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed_since: bool,
+    /// Which of a person's own programs would run it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<String>,
+    /// It does not land before somebody has said yes.
+    #[serde(default)]
+    pub held: bool,
 }
 
 /// A document of the agent that a task changed.
