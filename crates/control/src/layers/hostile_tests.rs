@@ -1,5 +1,6 @@
 //! Layers that a hostile program has written, and what others do to the chat's files at the worst moment.
 
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::time::{Duration, SystemTime};
 
@@ -191,6 +192,37 @@ fn a_file_that_is_made_to_look_like_another_is_told_from_it() {
     let later = SystemTime::now() + Duration::from_secs(5);
     fs::File::options().write(true).open(bench.at("files/a")).unwrap().set_modified(later).unwrap();
     assert_ne!(FilePrint::beneath(&files, "a").unwrap(), Some(print));
+}
+
+/// Killed before a folder was given to the cell, it is given to it afterwards: under its name it always is the cell's.
+#[test]
+fn a_folder_that_a_kill_left_unfinished_is_given_before_it_has_its_name() {
+    let bench = Bench::new(&[]);
+    bench.write("upper", "one/two/file", "x");
+    let plan = bench.plan(bench.now());
+    // As a kill leaves it.
+    fs::create_dir(bench.at("files/.cloister-landing-T7")).unwrap();
+    let named = std::cell::Cell::new(0);
+    let given = std::cell::Cell::new(0);
+    let roots = Roots {
+        task: TaskId::from_number(7),
+        files: bench.opened(),
+        layers: vec![bench.at("upper")],
+        before: bench.at("before"),
+        undone: bench.at("undone"),
+        give: &|file| {
+            let path = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+            let is_half = path.to_string_lossy().contains(".cloister-landing-");
+            named.set(named.get() + usize::from(!is_half));
+            given.set(given.get() + 1);
+            Ok(())
+        },
+        note: &|_elsewhere| Ok(()),
+    };
+    Mover::new(roots, Elsewhere::new()).carry_out(&plan.steps).unwrap();
+    assert_eq!((given.get(), named.get()), (2, 0));
+    let all = pairs(&[("one/", ""), ("one/two/", ""), ("one/two/file", "x")]);
+    assert_eq!(bench.tree("files"), all);
 }
 
 /// Links on the way, which a task may have put there, are not followed to see what a file is.

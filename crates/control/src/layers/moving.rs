@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use cloister_protocol::TaskId;
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -133,14 +133,25 @@ impl<'a> Mover<'a> {
             Err(error) if is_blocked(&error) => return Ok(()),
             parent => parent?,
         };
-        match rustix::fs::mkdirat(&*parent, name, Mode::from_raw_mode(0o700)) {
-            Err(Errno::EXIST) => Ok(()),
-            made => {
-                made?;
-                let made = rustix::fs::openat(&*parent, name, FOLDER, Mode::empty())?;
-                rustix::fs::fchmod(&made, Mode::from_raw_mode(0o700 | mode & 0o077))?;
-                (self.roots.give)(&File::from(made))
-            }
+        self.make_one(&parent, name, mode)
+    }
+
+    /// Makes a folder of the chat's: it is the cell's before it has its name, so that no kill lies between the two.
+    fn make_one(&self, parent: &OwnedFd, name: &str, mode: u32) -> io::Result<()> {
+        let half = format!("{HALF}{}", self.roots.task);
+        match rustix::fs::mkdirat(parent, &half, Mode::RWXU) {
+            // Left by a kill.
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let made = rustix::fs::openat(parent, &half, FOLDER, Mode::empty())?;
+        rustix::fs::fchmod(&made, Mode::from_raw_mode(0o700 | mode & 0o077))?;
+        (self.roots.give)(&File::from(made))?;
+        let keep = RenameFlags::NOREPLACE;
+        match rustix::fs::renameat_with(parent, &half, parent, name, keep) {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => Ok(rustix::fs::unlinkat(parent, &half, AtFlags::REMOVEDIR)?),
+            Err(errno) => Err(errno.into()),
         }
     }
 
@@ -244,13 +255,16 @@ impl<'a> Mover<'a> {
     fn make_all(&self, at: OwnedFd, (root, path): (Root, &str)) -> io::Result<OwnedFd> {
         let mut folder = at;
         for name in path.split('/') {
-            let made = rustix::fs::mkdirat(&folder, name, Mode::RWXU);
-            let next = rustix::fs::openat(&folder, name, FOLDER, Mode::empty())?;
-            match made {
-                Ok(()) if root == Root::Files => (self.roots.give)(&File::from(next.try_clone()?))?,
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno.into()),
+            match root {
+                Root::Files => self.make_one(&folder, name, 0o700)?,
+                Root::Layer(_) | Root::Before | Root::Undone => {
+                    match rustix::fs::mkdirat(&folder, name, Mode::RWXU) {
+                        Ok(()) | Err(Errno::EXIST) => {}
+                        Err(errno) => return Err(errno.into()),
+                    }
+                }
             }
+            let next = rustix::fs::openat(&folder, name, FOLDER, Mode::empty())?;
             folder = next;
         }
         Ok(folder)

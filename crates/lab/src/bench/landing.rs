@@ -44,7 +44,7 @@ pub(super) async fn measure(plan: &Plan, place: &Path) -> Result<Vec<Row>, CliEr
         landed.push(land);
         undone.extend(undo);
     }
-    let files = place.join("data/workspaces/w1/chats/1/files");
+    let files = place.join("data/workspaces/w1/chats/C1/files");
     fill(&files).map_err(CliError::io("the large files could not be made"))?;
     let mut beside = Vec::new();
     for number in rounds..2 * rounds {

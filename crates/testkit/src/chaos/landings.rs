@@ -224,7 +224,7 @@ impl<'a> Course<'a> {
     ) -> Result<LandingsOutcome, LandingsError> {
         stack.cli_ok(&["user", "add", "ada"]).await?;
         let session = stack.session("ada").await?;
-        let workspace = format!("workspaces/{}/chats/1/files", session.workspace);
+        let workspace = format!("workspaces/{}/chats/C1/files", session.workspace);
         let place = stack.data().join(workspace);
         let client = stack.client(&session, ChatId::from_number(1));
         let outcome = LandingsOutcome {
