@@ -40,7 +40,6 @@ use crate::ports::TaskLayer;
 
 use self::place::{LayerPlace, UPPER};
 
-pub use self::retiring::Retirement;
 pub use self::standing::TaskStanding;
 pub use self::undo::UndoWish;
 
