@@ -10,7 +10,7 @@ fn steps(title: &str) -> Vec<Reply> {
     let command = match title {
         "first" => "printf 'one\\n<b>two</b>\\n' > notes.txt; echo gone > old.txt",
         "second" => {
-            "printf 'one\\n<i>2</i>\\n' > notes.txt; rm old.txt; head -c 3000 /dev/zero > blob.bin"
+            "printf 'one\\n<i>2</i>\\n' > notes.txt; mv old.txt z.txt; head -c 3000 /dev/zero > blob.bin"
         }
         _ => "echo half > half.txt",
     };

@@ -210,6 +210,7 @@ fn a_folder_that_a_kill_left_unfinished_is_given_before_it_has_its_name() {
         layers: vec![bench.at("upper")],
         before: bench.at("before"),
         undone: bench.at("undone"),
+        held: bench.at("held"),
         give: &|file| {
             let path = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
             let is_half = path.to_string_lossy().contains(".cloister-landing-");

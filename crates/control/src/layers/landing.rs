@@ -328,7 +328,7 @@ fn note_landed(
         Some(noted) if !waits(&noted) => noted,
         noted => {
             let landed_ns = marked_ns(&place.task(layer.task).join("landed"))?;
-            let landed = Landed { landed_ns, ..landed(plan, (files, elsewhere))? };
+            let landed = Landed { landed_ns, ..landed(layer.task, plan, (files, elsewhere))? };
             let landed = match noted {
                 Some(noted) => noted.with_held(landed),
                 None => landed,
@@ -357,7 +357,11 @@ fn note_landed(
 }
 
 /// What a plan has become.
-fn landed(plan: Plan, (files, elsewhere): (&OwnedFd, &Elsewhere)) -> io::Result<Landed> {
+fn landed(
+    task: TaskId,
+    plan: Plan,
+    (files, elsewhere): (&OwnedFd, &Elsewhere),
+) -> io::Result<Landed> {
     let folders = plan.steps.into_iter().filter_map(|step| match step {
         MoveStep::Folder { path, mode } => Some((path, mode)),
         MoveStep::NoFolder { .. } | MoveStep::Move { .. } | MoveStep::Copy { .. } => None,
@@ -387,7 +391,7 @@ fn landed(plan: Plan, (files, elsewhere): (&OwnedFd, &Elsewhere)) -> io::Result<
             landed.changes.push(change);
         }
     }
-    landed.otherwise = otherwise(&beside, &stayed);
+    landed.otherwise = otherwise(task, &beside, &stayed);
     landed.stayed.extend(stayed);
     Ok(landed)
 }

@@ -47,7 +47,6 @@ use crate::ports::{Access, Mount, TaskLayer};
 
 pub(crate) use self::held::HeldShown;
 use self::place::{COPY, LayerPlace, Sheet, UPPER};
-pub use self::retiring::Retirement;
 pub use self::standing::TaskStanding;
 pub use self::undo::UndoWish;
 

@@ -257,7 +257,7 @@ impl<'a> Mover<'a> {
         for name in path.split('/') {
             match root {
                 Root::Files => self.make_one(&folder, name, 0o700)?,
-                Root::Layer(_) | Root::Before | Root::Undone => {
+                Root::Layer(_) | Root::Before | Root::Undone | Root::Held => {
                     match rustix::fs::mkdirat(&folder, name, Mode::RWXU) {
                         Ok(()) | Err(Errno::EXIST) => {}
                         Err(errno) => return Err(errno.into()),

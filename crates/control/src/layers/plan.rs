@@ -264,7 +264,11 @@ impl Planner<'_> {
         let shared = file.shared.is_some();
         let move_to = |to: (Root, String)| {
             let from = from.clone();
-            if shared { MoveStep::Copy { from, to } } else { MoveStep::Move { from, to, was: None } }
+            if shared {
+                MoveStep::Copy { from, to }
+            } else {
+                MoveStep::Move { from, to, was: None }
+            }
         };
         self.plan.brought = self.plan.brought.saturating_add(file.blocks);
         if let Some(number) = file.shared

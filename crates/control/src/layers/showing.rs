@@ -54,7 +54,8 @@ impl Layers {
             let layer = self.control.store().layers().of(task.id).await?;
             let uppers = layer.map(|layer| self.uppers(&layer)).unwrap_or_default();
             let failed = "what a task did could not be looked at";
-            let scan = move || scan::scan(&uppers, scan::Closed::LeaveOut).map_err(io::Error::other);
+            let scan =
+                move || scan::scan(&uppers, scan::Closed::LeaveOut).map_err(io::Error::other);
             let scan =
                 tokio::task::spawn_blocking(scan).await.map_err(Fault::interrupted(failed))?;
             let entries = scan.map_err(Fault::io(failed))?.entries.into_iter();

@@ -58,10 +58,10 @@ pub(super) fn told(task: TaskId, plan: &Plan) -> Option<String> {
 }
 
 /// What went otherwise than planned, because somebody changed it at that moment.
-pub(super) fn otherwise(beside: &[FileChange], stayed: &[String]) -> Option<String> {
+pub(super) fn otherwise(task: TaskId, beside: &[FileChange], stayed: &[String]) -> Option<String> {
     let (changes, stayed) = (beside.to_vec(), stayed.to_vec());
     let plan = Plan { changes, stayed, ..Plan::default() };
-    told(&plan)
+    told(task, &plan)
 }
 
 /// The same in a line, for the audit.

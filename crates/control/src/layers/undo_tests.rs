@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode};
 
 use super::*;
 use crate::layers::plan::nanoseconds;
+use crate::ports::Access;
 use crate::test_world::{C1, World};
 
 const MEMORY: &str = "# What to keep in mind\n\n- from before\n";
@@ -69,8 +70,13 @@ impl Tasks {
         let task = store.tasks().start_next().await.unwrap().unwrap();
         assert_eq!(task.id, made.id);
         self.tick();
-        let layer = self.0.control.tasks().layers().open(&task).await.unwrap();
-        (task, layer.top.join("upper"))
+        let target = Path::new("/workspace/chat");
+        let mount = self.0.control.tasks().layers().open(&task, target).await.unwrap();
+        let writes = match mount.access {
+            Access::Layered(layer) => layer.top.join("upper"),
+            Access::ReadOnly | Access::ReadWrite => mount.source,
+        };
+        (task, writes)
     }
 
     pub(crate) async fn end(&self, task: &Task, state: TaskState) {
