@@ -2,7 +2,7 @@
 
 use cloister_policy::engine::ChatCall;
 use cloister_protocol::Language;
-use cloister_protocol::admin::{FileChangeView, TaskFiles};
+use cloister_protocol::admin::{FileChangeView, TaskFiles, UndoView};
 use cloister_store::inbox::InboxItem;
 use cloister_words::{noted, say, text_of};
 use ref_cast::RefCast as _;
@@ -70,13 +70,12 @@ impl FileCommands {
         Ok(say!(here.to, "Put into the files of this chat: {files}.", files))
     }
 
-    /// `/undo [T1]`
-    pub(super) async fn undo(
+    async fn undo_now(
         &self,
         row: &InboxItem,
         here: &Here,
         rest: &str,
-    ) -> Result<String, CommandError> {
+    ) -> Result<UndoView, CommandError> {
         let (chat, layers) = ((row.workspace, row.chat), self.control.tasks().layers());
         let id = match rest {
             "" => match layers.last_landed(chat).await? {
@@ -89,7 +88,22 @@ impl FileCommands {
             .task_here(row, here, &id, ChatCall::RetryTask)
             .await?;
         let actor = self.control.accounts().acting(here.by).await?;
-        let undone = layers.undo(&actor, &task, false).await?;
+        Ok(layers.undo_for(&actor, &task, row.id).await?)
+    }
+
+    /// `/undo [T1]`
+    pub(super) async fn undo(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        rest: &str,
+    ) -> Result<String, CommandError> {
+        let (chat, layers) = ((row.workspace, row.chat), self.control.tasks().layers());
+        let undone = match layers.undone_for(chat, row.id).await? {
+            // Read once more after a kill.
+            Some(undone) => undone,
+            None => self.undo_now(row, here, rest).await?,
+        };
         let (id, files) = (undone.task, named(&undone.files));
         let mut text = match (undone.done, undone.again) {
             (false, _) => say!(here.to, "Nothing of {id} could be taken back.", id),
