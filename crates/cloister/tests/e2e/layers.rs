@@ -180,3 +180,29 @@ async fn on_copies_nothing_shows_before_it_is_done_both_are_kept_and_it_is_taken
     let layers = checks.as_array().unwrap().iter().find(|check| check["id"] == "files.layers");
     assert!(layers.unwrap()["found"].as_str().unwrap().contains("on a copy"), "{checks}");
 }
+
+/// A message that a kill has left unanswered is read once more: it takes back nothing more, and brings nothing back.
+#[tokio::test]
+async fn an_undo_that_is_read_once_more_after_a_kill_is_done_once() {
+    let mut world = World::with("", model()).await;
+    let mut client = world.owner().await;
+    ask_for_report(&mut client, "job:first").await;
+    ask_for_report(&mut client, "job:second").await;
+    client.say("/undo").await;
+    assert_eq!((read(&world, "a").as_deref(), read(&world, "b")), (Some("a\n"), None));
+    world.stack.kill().await.unwrap();
+    let path = world.stack.data().join("cloister.db");
+    let state = |set: &str| {
+        let database = rusqlite::Connection::open(&path).unwrap();
+        database.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
+        let last = "(SELECT max(id) FROM inbox WHERE source <> 'tasks')";
+        database.execute(&format!("UPDATE inbox SET {set} WHERE id = {last}"), []).unwrap();
+        let state = format!("SELECT state FROM inbox WHERE id = {last}");
+        database.query_row(&state, [], |row| row.get::<_, String>(0)).unwrap()
+    };
+    assert_eq!(state("state = 'accepted'"), "accepted");
+    world.stack.restart().await.unwrap();
+    eventually("it is answered", || async { (state("id = id") == "answered").then_some(()) }).await;
+    assert_eq!((read(&world, "a").as_deref(), read(&world, "b")), (Some("a\n"), None));
+    assert_eq!(read(&world, "d/notes").as_deref(), Some("one\ntwo\n"));
+}

@@ -2,7 +2,7 @@
 
 use cloister_policy::engine::ChatCall;
 use cloister_protocol::Language;
-use cloister_protocol::admin::{FileChangeView, TaskFiles};
+use cloister_protocol::admin::{FileChangeView, TaskFiles, UndoView};
 use cloister_store::inbox::InboxItem;
 use cloister_words::{noted, say, text_of};
 use ref_cast::RefCast as _;
@@ -11,7 +11,6 @@ use super::run::{Here, line};
 use crate::commands::{CommandError, Commands};
 use crate::control::part;
 use crate::gates::reason_in;
-use crate::layers::UndoWish;
 use crate::tasks::{TaskError, TaskRefusal};
 
 /// As many files are listed, and as much of how they differ.
@@ -94,13 +93,12 @@ impl FileCommands {
         Ok(text)
     }
 
-    /// `/undo [T1]`
-    pub(super) async fn undo(
+    async fn undo_now(
         &self,
         row: &InboxItem,
         here: &Here,
         rest: &str,
-    ) -> Result<String, CommandError> {
+    ) -> Result<UndoView, CommandError> {
         let (chat, layers) = ((row.workspace, row.chat), self.control.tasks().layers());
         let id = match rest {
             "" => match layers.last_landed(chat).await? {
@@ -113,7 +111,22 @@ impl FileCommands {
             .task_here(row, here, &id, ChatCall::RetryTask)
             .await?;
         let actor = self.control.accounts().acting(here.by).await?;
-        let undone = layers.undo(&actor, &task, (UndoWish::Turn, false)).await?;
+        Ok(layers.undo_for(&actor, &task, row.id).await?)
+    }
+
+    /// `/undo [T1]`
+    pub(super) async fn undo(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        rest: &str,
+    ) -> Result<String, CommandError> {
+        let (chat, layers) = ((row.workspace, row.chat), self.control.tasks().layers());
+        let undone = match layers.undone_for(chat, row.id).await? {
+            // Read once more after a kill.
+            Some(undone) => undone,
+            None => self.undo_now(row, here, rest).await?,
+        };
         let documents = undone.documents.iter().map(|one| one.path.as_str());
         let files = undone.files.iter().map(|file| file.beside.as_deref().unwrap_or(&file.path));
         let (id, files) = (undone.task, listed(files.chain(documents)));

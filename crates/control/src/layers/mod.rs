@@ -5,6 +5,7 @@
 //! or not at all, whatever is killed; what others changed meanwhile is not overwritten; what it changed is kept as it
 //! was before.
 
+mod asking;
 mod carrying;
 mod copied;
 mod documents;

@@ -113,6 +113,11 @@ impl LayerPlace {
         self.task(task).join("elsewhere.json")
     }
 
+    /// For which message it was taken back last.
+    pub(super) fn asked(&self, task: TaskId) -> PathBuf {
+        self.task(task).join("asked.json")
+    }
+
     pub(super) fn landed(&self, task: TaskId) -> PathBuf {
         self.task(task).join("landed.json")
     }
