@@ -407,6 +407,11 @@ pub(crate) enum Task {
         #[arg(value_parser = task_id)]
         task: TaskId,
     },
+    /// Let go of what a task did that failed or was cancelled, and free its room
+    Drop {
+        #[arg(value_parser = task_id)]
+        task: TaskId,
+    },
     /// Take back what a task did to the chat's files, or bring it back
     Undo {
         #[arg(value_parser = task_id)]

@@ -56,6 +56,11 @@ pub(super) async fn run(context: Context, command: Task) -> Result<(), CliError>
                 format!("in the chat's files now:\n{}", file_lines(&kept).join("\n"))
             })
         }
+        Task::Drop { task } => {
+            let path = format!("/admin/v1/tasks/{task}/drop");
+            let left: TaskFiles = context.client().await?.post(&path, &()).await?;
+            context.output.result(&left, || format!("what {task} did to files is gone"))
+        }
         Task::Undo { task, dry_run } => {
             let path = format!("/admin/v1/tasks/{task}/undo");
             let undone: UndoView =

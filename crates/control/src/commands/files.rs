@@ -93,6 +93,21 @@ impl FileCommands {
         Ok(text)
     }
 
+    /// `/task drop T1`
+    pub(super) async fn drop_files(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        id: &str,
+    ) -> Result<String, CommandError> {
+        let task =
+            Commands::ref_cast(&self.control).task_here(row, here, id, ChatCall::RetryTask).await?;
+        let actor = self.control.accounts().acting(here.by).await?;
+        self.control.tasks().layers().let_go(&actor, &task).await?;
+        let id = task.task().id;
+        Ok(say!(here.to, "What {id} did to files is gone for good; it takes no room any more.", id))
+    }
+
     async fn undo_now(
         &self,
         row: &InboxItem,

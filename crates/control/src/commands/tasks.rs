@@ -35,6 +35,7 @@ impl Commands {
             let files = FileCommands::ref_cast(&self.control);
             match verb {
                 "diff" => return files.task_files(row, here, id.trim()).await,
+                "drop" => return files.drop_files(row, here, id.trim()).await,
                 "keep" => return files.keep_files(row, here, id.trim()).await,
                 _ => {}
             }

@@ -84,6 +84,8 @@ fn undone(place: &LayerPlace, layer: &Layer, message: i64) -> io::Result<Option<
         again,
         done: true,
         files: moved.map(|one| told::view(&one.change)).collect(),
-        ..UndoView::default()
+        documents: Vec::new(),
+        collides: Vec::new(),
+        outward: Vec::new(),
     }))
 }

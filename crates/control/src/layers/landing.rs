@@ -146,7 +146,8 @@ impl Layers {
                 tracing::error!(task = %task.id, error = error.chain(), "what a task did can't land");
                 self.control.store().layers().set_state(task.id, LayerState::Kept).await?;
                 let said = format!(
-                    "Its files were not put into the chat's: {}. `/task keep {}` tries again.",
+                    "Its files were not put into the chat's: {0}. `/task keep {1}` tries again, `/task drop {1}` \
+                     lets go of them.",
                     error.body().message,
                     task.id
                 );
@@ -193,7 +194,7 @@ impl Layers {
             return ending;
         }
         let line = format!(
-            "What it did to files was not put into the chat: `/task diff {id}` shows it, `/task keep {id}` puts it there."
+            "What it did to files was not put into the chat: `/task diff {id}` shows it, `/task keep {id}` puts it there, `/task drop {id}` lets go of it."
         );
         with_line(ending, &line)
     }

@@ -67,6 +67,22 @@ impl Layers {
         Ok(plan.changes.iter().map(told::view).chain(held).collect())
     }
 
+    /// Lets go of what a task did that never came into the chat's files: its room is free again.
+    pub async fn let_go(&self, actor: &Actor, reached: &ReachedTask) -> Result<(), TaskError> {
+        let task = reached.task();
+        let _alone = self.control.inner.landings.alone(task.workspace).await;
+        let layer = self.control.store().layers().of(task.id).await?;
+        let Some(layer) = layer.filter(|layer| layer.state == LayerState::Kept) else {
+            return Err(TaskRefusal::NothingKept { id: task.id }.into());
+        };
+        let entry =
+            Entry::new(actor, "task.drop", task.id).with("what it did to files is let go of");
+        self.control.store().audit().record(entry.of_workspace(task.workspace)).await?;
+        self.remove(&layer).await?;
+        self.say_changed(task);
+        Ok(())
+    }
+
     /// Takes back what a task did, or brings back what was taken back; or says what that would do.
     pub async fn undo(
         &self,

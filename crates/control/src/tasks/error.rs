@@ -27,7 +27,7 @@ pub enum TaskRefusal {
     #[error("they are more files than can land at once: ask for them as an archive")]
     TooMuchToLand,
     #[error(
-        "the workspace would have {used_mb} of {quota_mb} MB: delete files you no longer need, or ask the operator for a larger quota"
+        "the workspace would have {used_mb} of {quota_mb} MB: delete files you no longer need, let go of what tasks did that failed, or ask the operator for a larger quota"
     )]
     NoRoomToLand { used_mb: u64, quota_mb: u64 },
     #[error("{id} is a sub-task: retry the task above it")]

@@ -78,9 +78,10 @@ pub(super) fn own(text: &str) -> Own<'_> {
         if within || carried_on || spoken || read.indented || passed_on {
             own.others = true;
         } else {
+            let line = line.trim_start();
             // What a link leads to is hidden behind its words.
             own.others |= matches!(shown(line), Cow::Owned(_));
-            own.lines.push(line.trim_start());
+            own.lines.push(line);
         }
         carried_on |= goes_on(line);
     }

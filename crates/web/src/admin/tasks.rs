@@ -41,6 +41,7 @@ pub(super) fn routes() -> Vec<Route> {
         Route::post("/admin/v1/tasks/{task}/retry", task(ChatCall::RetryTask), retry),
         Route::get("/admin/v1/tasks/{task}/files", task(ChatCall::DownloadFile), files),
         Route::post("/admin/v1/tasks/{task}/keep", task(ChatCall::RetryTask), keep),
+        Route::post("/admin/v1/tasks/{task}/drop", task(ChatCall::RetryTask), let_go),
         Route::post("/admin/v1/tasks/{task}/undo", task(ChatCall::RetryTask), undo),
     ]
 }
@@ -173,6 +174,17 @@ async fn keep(
     let tasks = admin.control.tasks();
     let task = tasks.task_for(asker.person(), ChatCall::RetryTask, id.parse()?).await?;
     json(tasks.layers().keep(asker.actor(), &task).await?)
+}
+
+async fn let_go(
+    Extract(admin): Extract<Admin>,
+    asker: Asker,
+    Path(id): Path<String>,
+) -> Answer<TaskFiles> {
+    let tasks = admin.control.tasks();
+    let task = tasks.task_for(asker.person(), ChatCall::RetryTask, id.parse()?).await?;
+    tasks.layers().let_go(asker.actor(), &task).await?;
+    json(tasks.layers().files_of(&task).await?)
 }
 
 async fn undo(
