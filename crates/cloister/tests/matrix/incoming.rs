@@ -359,9 +359,8 @@ async fn a_burst_is_taken_in_order_and_whole() {
     let heard: Vec<String> = ann.heard(&c1).into_iter().map(|post| post.text).collect();
     let echoes: Vec<&String> = heard.iter().filter(|text| text.starts_with("echo:")).collect();
     let expected: Vec<String> = (0..10).map(|n| format!("echo: message {n}")).collect();
-    let unread = ann.unreadable(&c1);
-    let log = world.stack.log();
-    assert_eq!(echoes, expected.iter().collect::<Vec<_>>(), "{unread} unread of {heard:#?}\n{log}");
+    let waits = waiting(&world);
+    assert_eq!(echoes, expected.iter().collect::<Vec<_>>(), "{waits} wait; heard {heard:#?}");
 }
 
 /// X1, X10: a kill while a file is fetched loses nothing and takes nothing twice.

@@ -16,7 +16,7 @@ use matrix_sdk::encryption::{BackupDownloadStrategy, EncryptionSettings};
 use matrix_sdk::reqwest::Url;
 use matrix_sdk::ruma::OwnedUserId;
 use matrix_sdk::store::RoomLoadSettings;
-use matrix_sdk::{Client, ClientBuilder, SessionMeta, SessionTokens, SqliteStoreConfig};
+use matrix_sdk::{Client, ClientBuilder, SessionMeta, SessionTokens};
 use serde::Deserialize;
 
 use super::address::{Address, account_id, find_homeserver, server_failed};
@@ -31,8 +31,6 @@ const DEVICE_NAME: &str = "Cloister";
 const LOGIN_TIME: Duration = Duration::from_secs(120);
 /// How long a goodbye to the server may take.
 const GOODBYE_TIME: Duration = Duration::from_secs(10);
-/// As many connections as one account's store ever needs at once.
-const STORE_CONNECTIONS: usize = 4;
 
 /// An account that was logged in just now.
 pub(crate) struct LoggedIn {
@@ -67,10 +65,6 @@ pub(super) fn builder((options, way_out): Means<'_>) -> ClientBuilder {
         })
 }
 
-fn store_config(dir: &Path, key: &[u8; 32]) -> SqliteStoreConfig {
-    SqliteStoreConfig::new(dir).key(Some(key)).pool_max_size(STORE_CONNECTIONS)
-}
-
 /// An account's client that asks the server nothing and knows nothing: enough to forget what is known of it.
 pub(crate) async fn bare_client(homeserver: &str, means: Means<'_>) -> Result<Client, PlaneError> {
     let built = builder(means).homeserver_url(homeserver).build().await;
@@ -103,12 +97,10 @@ pub(crate) async fn restore(
             format!("the account's keys and rooms could not be opened: {error}"),
         )
     };
+    let kept = super::store::open(&dir, &credentials.store_key()?).await.map_err(failed)?;
     let client = builder(means)
         .homeserver_url(homeserver)
-        .sqlite_store_with_config_and_cache_path(
-            store_config(&dir, &credentials.store_key()?),
-            None::<PathBuf>,
-        )
+        .store_config(kept)
         .build()
         .await
         .map_err(|error| failed(error.to_string()))?;
@@ -148,16 +140,16 @@ pub(crate) async fn log_in(
     let store = NewStore::random()?;
     let dir = data.join(&store.name);
     make_private(dir.clone()).await?;
-    let client = builder(means)
-        .homeserver_url(&homeserver)
-        .sqlite_store_with_config_and_cache_path(store_config(&dir, store.key()), None::<PathBuf>)
-        .build()
-        .await;
-    let client = match client {
+    let client = async {
+        let kept = super::store::open(&dir, store.key()).await?;
+        let built = builder(means).homeserver_url(&homeserver).store_config(kept).build().await;
+        built.map_err(|error| with_causes(&error))
+    };
+    let client = match client.await {
         Ok(client) => client,
-        Err(error) => {
+        Err(why) => {
             remove_store(data, &store.name).await;
-            return Err(PlaneError::refused(ErrorCode::Internal, error.to_string()));
+            return Err(PlaneError::refused(ErrorCode::Internal, why));
         }
     };
     let recovery = new.recovery_key.as_ref().map(|key| key.expose().trim().to_owned());

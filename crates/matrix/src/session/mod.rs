@@ -5,4 +5,5 @@ pub(crate) mod credentials;
 pub(crate) mod fault;
 pub(crate) mod keys;
 pub(crate) mod login;
+mod store;
 pub(crate) mod verification;
