@@ -337,6 +337,7 @@ async fn doctor_has_stable_ids_and_a_fix_for_what_is_wrong() {
         "tools.gcc",
         "tools.node",
         "launch.trial",
+        "files.layers",
         "limits.quota",
         "policies",
     ];

@@ -75,7 +75,7 @@ impl FilePrint {
 }
 
 /// What keeps a file from being put at a path beneath a folder: something on the way to it that is no folder.
-pub(super) fn in_the_way<'p>(root: impl AsFd, path: &'p str) -> io::Result<Option<&'p str>> {
+pub(super) fn in_the_way(root: impl AsFd, path: &str) -> io::Result<Option<&str>> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
     for (end, _) in path.match_indices('/') {
         let folder = path.get(..end).unwrap_or(path);

@@ -116,7 +116,7 @@ impl Layers {
         let mut view = UndoView {
             task: task.id,
             again,
-            done: !dry_run && !(plan.changes.is_empty() && of_agent.is_empty()),
+            done: !(dry_run || plan.changes.is_empty() && of_agent.is_empty()),
             files: plan.changes.iter().map(told::view).collect(),
             documents: std::mem::take(&mut of_agent.views),
             collides,
