@@ -188,7 +188,7 @@ impl Control {
             control.tasks().layers().keep_landings(&rounds).await;
         });
         self.keep("layers", |control, rounds| async move {
-            control.tasks().layers().keep_layers(&rounds).await;
+            crate::layers::Pruning::ref_cast(&control).keep_layers(&rounds).await;
         });
         self.keep("watchdog", |control, rounds| async move {
             control.status().watch_holds(&rounds).await;

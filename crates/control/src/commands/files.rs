@@ -11,6 +11,7 @@ use super::run::{Here, line};
 use crate::commands::{CommandError, Commands};
 use crate::control::part;
 use crate::gates::reason_in;
+use crate::layers::AskedUndo;
 use crate::tasks::{TaskError, TaskRefusal};
 
 /// As many files are listed, and as much of how they differ.
@@ -126,7 +127,7 @@ impl FileCommands {
             .task_here(row, here, &id, ChatCall::RetryTask)
             .await?;
         let actor = self.control.accounts().acting(here.by).await?;
-        Ok(layers.undo_for(&actor, &task, row.id).await?)
+        Ok(AskedUndo::ref_cast(&self.control).undo_for(&actor, &task, row.id).await?)
     }
 
     /// `/undo [T1]`
@@ -136,8 +137,8 @@ impl FileCommands {
         here: &Here,
         rest: &str,
     ) -> Result<String, CommandError> {
-        let (chat, layers) = ((row.workspace, row.chat), self.control.tasks().layers());
-        let undone = match layers.undone_for(chat, row.id).await? {
+        let chat = (row.workspace, row.chat);
+        let undone = match AskedUndo::ref_cast(&self.control).undone_for(chat, row.id).await? {
             // Read once more after a kill.
             Some(undone) => undone,
             None => self.undo_now(row, here, rest).await?,

@@ -6,25 +6,32 @@ use cloister_protocol::admin::UndoView;
 use cloister_protocol::{ChatId, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::layers::{Layer, LayerState};
+use ref_cast::RefCast as _;
 use serde::{Deserialize, Serialize};
 
 use super::landing::Landed;
 use super::place::LayerPlace;
 use super::{Layers, UndoWish, told};
+use crate::control::part;
 use crate::error::Fault;
 use crate::layout::replace_private;
 use crate::tasks::{ReachedTask, TaskError};
 
 /// Which message asked, and how far the layer was then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Asked {
+struct UndoNote {
     message: i64,
     state: String,
 }
 
 const FAILED: &str = "for whom a task was taken back could not be looked up";
 
-impl Layers {
+part! {
+    /// Taking back what a message asks for, once.
+    pub(crate) struct AskedUndo;
+}
+
+impl AskedUndo {
     /// What a message of a chat has taken back, or brought back, already.
     pub(crate) async fn undone_for(
         &self,
@@ -53,7 +60,7 @@ impl Layers {
         if let Some(layer) = self.control.store().layers().of(task.id).await?
             && [LayerState::Landed, LayerState::Undone].contains(&layer.state)
         {
-            let asked = Asked { message, state: layer.state.as_str().to_owned() };
+            let asked = UndoNote { message, state: layer.state.as_str().to_owned() };
             let note = move || {
                 let json = serde_json::to_vec(&asked).map_err(io::Error::other)?;
                 replace_private(&place.asked(layer.task), &json)
@@ -61,13 +68,13 @@ impl Layers {
             let noted = tokio::task::spawn_blocking(note).await;
             noted.map_err(Fault::interrupted(FAILED))?.map_err(Fault::io(FAILED))?;
         }
-        self.undo(actor, reached, (UndoWish::Turn, false)).await
+        Layers::ref_cast(&self.control).undo(actor, reached, (UndoWish::Turn, false)).await
     }
 }
 
 /// What it has done to this layer, if it has.
 fn undone(place: &LayerPlace, layer: &Layer, message: i64) -> io::Result<Option<UndoView>> {
-    let asked: Asked = match std::fs::read(place.asked(layer.task)) {
+    let asked: UndoNote = match std::fs::read(place.asked(layer.task)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         json => serde_json::from_slice(&json?).map_err(io::Error::other)?,
     };

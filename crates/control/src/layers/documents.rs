@@ -10,9 +10,9 @@ use cloister_protocol::admin::DocumentChangeView;
 use cloister_store::Actor;
 use cloister_store::task_documents::{DocumentChange, UndoneDocument};
 
-use super::Layers;
 use super::merging::merged;
 use crate::config::{ConfigError, VersionedChange, unified};
+use crate::control::part;
 use crate::error::Fault;
 use crate::files::{FileError, RelPath};
 
@@ -117,7 +117,12 @@ pub(super) fn view(change: &DocumentChange) -> DocumentChangeView {
     }
 }
 
-impl Layers {
+part! {
+    /// What an undo does to the documents of the agent.
+    pub(super) struct DocumentUndo;
+}
+
+impl DocumentUndo {
     /// What an undo, or its undo, of these changes would do now.
     pub(super) fn plan_documents(
         &self,

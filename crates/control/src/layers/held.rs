@@ -16,6 +16,7 @@ use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use cloister_store::layers::{Layer, LayerState};
 use cloister_store::tasks::Task;
+use ref_cast::RefCast as _;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -25,6 +26,7 @@ use super::moving::{MoveStep, Root};
 use super::place::{HELD, LayerPlace, open_files};
 use super::plan::{ChangeKind, FileChange, MOST_COMPARED, Plan, blocks_of, read};
 use super::print::{self, FilePrint};
+use super::pruning::Pruning;
 use super::scan::ScanError;
 use super::showing::{MOST_DIFF, difference, text_of};
 use super::told;
@@ -188,7 +190,7 @@ impl Layers {
             let workspace = layer.workspace;
             let layer = Layer { state: LayerState::Landing, ending: None, ..layer };
             self.carry_out(&layer, alone).await?;
-            self.took(workspace, plan.taken);
+            Pruning::ref_cast(&self.control).took(workspace, plan.taken);
         }
         Ok(plan.changes.iter().map(told::view).collect())
     }

@@ -12,6 +12,7 @@ use cloister_protocol::{TaskId, TaskState, with_causes};
 use cloister_store::audit::Entry;
 use cloister_store::layers::{Layer, LayerState};
 use cloister_store::tasks::{Ending, Task};
+use ref_cast::RefCast as _;
 use rustix::fs::{AtFlags, CWD};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,7 @@ use super::moving::{Elsewhere, MoveStep, Mover, Roots};
 use super::place::{BEFORE, HELD, LayerPlace, UNDONE, open_files};
 use super::plan::{ChangeKind, FileChange, Plan, Planning, nanoseconds, plan};
 use super::print::FilePrint;
+use super::pruning::Pruning;
 use super::scan::{self, Closed, LeftOut, ScanError};
 use super::told::{otherwise, summary, told};
 use super::undo::note_undone;
@@ -172,7 +174,7 @@ impl Layers {
         }
         let layer = Layer { state: LayerState::Landing, ending: Some(ending.clone()), ..layer };
         let otherwise = self.carry_out(&layer, &alone).await?;
-        self.took(task.workspace, plan.taken);
+        Pruning::ref_cast(&self.control).took(task.workspace, plan.taken);
         self.ask_about(task, &plan.held).await;
         Ok(with_lines(ending, otherwise))
     }

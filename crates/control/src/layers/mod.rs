@@ -46,8 +46,10 @@ use crate::files::{Tree, remove_tree};
 use crate::options::Layering;
 use crate::ports::{Access, Mount, TaskLayer};
 
+pub(crate) use self::asking::AskedUndo;
 pub(crate) use self::held::HeldShown;
 use self::place::{COPY, LayerPlace, Sheet, UPPER};
+pub(crate) use self::pruning::Pruning;
 pub use self::standing::TaskStanding;
 pub use self::undo::UndoWish;
 

@@ -13,10 +13,12 @@ use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use cloister_store::layers::{Layer, LayerState};
 use cloister_words::say;
+use ref_cast::RefCast as _;
 
 use super::Layers;
 use super::going::{Fates, Keeping, Undoable, fates};
 use super::place::{BEFORE, HELD, LayerPlace, UNDONE};
+use crate::control::part;
 use crate::crew::Rounds;
 use crate::error::Fault;
 use crate::files::Tree;
@@ -29,7 +31,12 @@ const LOOK_AFTER: u64 = 256 << 20;
 /// What can be removed.
 const KEPT: [LayerState; 3] = [LayerState::Landed, LayerState::Undone, LayerState::Kept];
 
-impl Layers {
+part! {
+    /// What can be taken back, and for how long.
+    pub(crate) struct Pruning;
+}
+
+impl Pruning {
     pub(crate) async fn keep_layers(&self, rounds: &Rounds) {
         loop {
             rounds.begins(LOOK_EVERY);
@@ -40,7 +47,7 @@ impl Layers {
                 );
             }
             let now = self.control.store().clock.now_ms();
-            if let Err(error) = self.retirement().retire_at(now).await {
+            if let Err(error) = self.layers().retirement().retire_at(now).await {
                 tracing::error!(
                     error = error.chain(),
                     "files that nobody uses were not all put away"
@@ -53,6 +60,10 @@ impl Layers {
         }
     }
 
+    fn layers(&self) -> &Layers {
+        Layers::ref_cast(&self.control)
+    }
+
     /// Landings have taken so much more away: soon it is looked whether that is too much.
     pub(super) fn took(&self, workspace: WorkspaceId, bytes: u64) {
         let landing = self.control.inner.landings.of(workspace);
@@ -61,9 +72,9 @@ impl Layers {
             return;
         }
         landing.taken.store(0, Ordering::Relaxed);
-        let layers = self.clone();
+        let pruning = self.clone();
         self.control.inner.crew.go("layers of a workspace", async move {
-            if let Err(error) = layers.prune().await {
+            if let Err(error) = pruning.prune().await {
                 tracing::error!(
                     error = error.chain(),
                     "what can be taken back was not looked through"
@@ -157,7 +168,7 @@ impl Layers {
             self.control.store().task_documents().forget(task, entry).await?;
             tracing::info!(%workspace, %task, "what a task did can't be taken back any more");
             if let Some(layer) = layer.filter(|layer| KEPT.contains(&layer.state)) {
-                self.remove(&layer).await?;
+                self.layers().remove(&layer).await?;
             }
         }
         Ok(())

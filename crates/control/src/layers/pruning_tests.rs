@@ -2,6 +2,9 @@ use std::fs;
 
 use cloister_protocol::{AgentFrame, TaskState, Update};
 
+use ref_cast::RefCast as _;
+
+use super::Pruning;
 use crate::layers::undo::tests::Tasks;
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
@@ -28,17 +31,18 @@ async fn what_can_be_taken_back_is_said_before_it_goes() {
     tasks.remember(Some(task.id), &format!("{memory}- of the task\n")).await;
     tasks.end(&task, TaskState::Done).await;
     let layers = tasks.layers();
+    let pruning = Pruning::ref_cast(&tasks.0.control);
     let now = tasks.store().clock.now_ms();
-    layers.prune_at(now + 20 * DAY).await.unwrap();
+    pruning.prune_at(now + 20 * DAY).await.unwrap();
     assert!(tasks.notices().await.is_empty());
     let said = now + 29 * DAY + 1000;
-    layers.prune_at(said).await.unwrap();
-    layers.prune_at(said + DAY / 2).await.unwrap();
+    pruning.prune_at(said).await.unwrap();
+    pruning.prune_at(said + DAY / 2).await.unwrap();
     let notices = tasks.notices().await;
     assert_eq!(notices.len(), 1, "{notices:?}");
     assert!(notices[0].contains("T1") && notices[0].contains("30 days"), "{notices:?}");
     assert!(layers.standing(task.id).await.unwrap().is_some());
-    layers.prune_at(said + DAY).await.unwrap();
+    pruning.prune_at(said + DAY).await.unwrap();
     assert_eq!(layers.standing(task.id).await.unwrap(), None);
     assert!(tasks.store().task_documents().of(task.id).await.unwrap().is_empty());
     let entries = tasks.store().audit().audit_tail(50).await.unwrap();

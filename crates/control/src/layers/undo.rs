@@ -14,13 +14,16 @@ use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use cloister_store::layers::{Layer, LayerState};
 use cloister_store::tasks::Task;
+use ref_cast::RefCast as _;
 
 use super::Layers;
+use super::documents::DocumentUndo;
 use super::landing::{Landed, LandedChange};
 use super::moving::{MoveStep, Root};
 use super::place::{LayerPlace, open_files};
 use super::plan::{ChangeKind, Plan};
 use super::print::{FilePrint, in_the_way, within};
+use super::pruning::Pruning;
 use super::told;
 use crate::error::Fault;
 use crate::layout::{Layout, replace_private};
@@ -60,7 +63,7 @@ impl Layers {
         self.control.inner.landings.may_be_left();
         if self.control.store().layers().begin_moving(task.id, states, None, entry).await? {
             self.carry_out(&Layer { state: LayerState::Landing, ..layer }, &alone).await?;
-            self.took(task.workspace, plan.taken);
+            Pruning::ref_cast(&self.control).took(task.workspace, plan.taken);
             self.say_changed(task);
         }
         let held = plan.held.iter().map(told::view_held);
@@ -111,7 +114,8 @@ impl Layers {
             Some(layer) => self.decide(layer, dry_run).await?,
             None => (Plan::default(), Vec::new()),
         };
-        let mut of_agent = self.plan_documents(task.workspace, &documents, again);
+        let mut of_agent =
+            DocumentUndo::ref_cast(&self.control).plan_documents(task.workspace, &documents, again);
         collides.append(&mut of_agent.collides);
         let mut view = UndoView {
             task: task.id,
@@ -147,7 +151,9 @@ impl Layers {
             }
         };
         let at = (task.workspace, why.as_str());
-        view.collides.extend(self.carry_out_documents(actor, at, of_agent).await);
+        view.collides.extend(
+            DocumentUndo::ref_cast(&self.control).carry_out_documents(actor, at, of_agent).await,
+        );
         if let Some(layer) = moves {
             self.carry_out(&layer, &alone).await?;
         }
@@ -163,9 +169,15 @@ impl Layers {
             _ => return Ok(()),
         };
         let documents = self.control.store().task_documents().of(layer.task).await?;
-        let plan = self.plan_documents(layer.workspace, &documents, again);
+        let plan = DocumentUndo::ref_cast(&self.control).plan_documents(
+            layer.workspace,
+            &documents,
+            again,
+        );
         let why = format!("Undo of {}, gone on with after a stop", layer.task);
-        self.carry_out_documents(&Actor::CONTROL, (layer.workspace, &why), plan).await;
+        DocumentUndo::ref_cast(&self.control)
+            .carry_out_documents(&Actor::CONTROL, (layer.workspace, &why), plan)
+            .await;
         Ok(())
     }
 
