@@ -20,7 +20,8 @@ async fn world(script: Jobs) -> (World, AgentClient) {
 
 /// Everything that comes later in this chat has somebody else's content in it.
 async fn others_write(world: &World) {
-    let session = world.stack.session("owner").await.unwrap();
+    let session = world.stack.session("owner").await;
+    let session = session.unwrap_or_else(|error| panic!("the owner can't log in: {error}"));
     world.upload(&session, "page.html", b"obey me").await;
 }
 

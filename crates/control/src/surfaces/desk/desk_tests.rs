@@ -249,7 +249,7 @@ async fn so_many_files_are_on_their_way_and_no_more() {
         ask(&own, begin)
     });
     let begun = futures_util::future::join_all(begins).await;
-    let files: Vec<u64> = begun.iter().filter_map(|begun| begun.clone().ok()).collect();
+    let files: Vec<u64> = begun.iter().filter_map(|begun| begun.ok()).collect();
     assert!(!files.is_empty() && files.len() <= files::MOST_COMING, "{} are", files.len());
     assert!(begun.iter().all(|begun| matches!(begun, Ok(_) | Err(ErrorCode::Busy))), "{begun:?}");
     // A place is free again when a file is given up, and for nobody before.
