@@ -283,9 +283,19 @@ async fn turns(output: Output, plan: &Plan, stage: &Stage) -> Result<Vec<Row>, C
 /// Makes the bench's model, in this manner, the one that coordinators use.
 async fn use_model(plane: &Plane, model: &Model, manner: Manner) -> Result<(), CliError> {
     let name = format!("bench-{}", manner.as_str());
+    use_model_at(plane, (&name, model.base_url(manner)), &["coordinator"]).await
+}
+
+/// Makes the model at an address the one that is used for these kinds of work.
+async fn use_model_at(
+    plane: &Plane,
+    (name, base_url): (&str, String),
+    levels: &[&str],
+) -> Result<(), CliError> {
+    let name = name.to_owned();
     let new = NewModel {
         name: name.clone(),
-        base_url: model.base_url(manner),
+        base_url,
         model: name.clone(),
         key: None,
         key_env: None,
@@ -301,8 +311,10 @@ async fn use_model(plane: &Plane, model: &Model, manner: Manner) -> Result<(), C
     };
     let _added: ModelView = plane.client().post("/admin/v1/models", &new).await?;
     let chain = Chain { models: vec![name] };
-    let put = axum::http::Method::PUT;
-    let _used: serde_json::Value =
-        plane.client().call(put, "/admin/v1/levels/coordinator", Some(&chain)).await?;
+    for level in levels {
+        let path = format!("/admin/v1/levels/{level}");
+        let put = axum::http::Method::PUT;
+        let _used: serde_json::Value = plane.client().call(put, &path, Some(&chain)).await?;
+    }
     Ok(())
 }

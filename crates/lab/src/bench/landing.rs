@@ -5,9 +5,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cloister_protocol::admin::{
-    Chain, FileChangeView, ModelView, NewModel, TaskFiles, TaskView, UndoTask, UndoView,
-};
+use cloister_protocol::admin::{FileChangeView, TaskFiles, TaskView, UndoTask, UndoView};
 use cloister_protocol::{TaskState, UserName};
 use cloister_testkit::{ModelServer, Received, Reply};
 use serde_json::json;
@@ -30,7 +28,8 @@ pub(super) async fn measure(plan: &Plan, place: &Path) -> Result<Vec<Row>, CliEr
     let model = ModelServer::builder().keep(0).rule(reply).start().await;
     let model = model.map_err(CliError::io("no model server could be started"))?;
     let plane = Plane::start(&place, SendLimits::Lifted).await?;
-    use_model(&plane, &model).await?;
+    let levels = ["coordinator", "executor"];
+    super::use_model_at(&plane, ("bench-tasks", model.base_url()), &levels).await?;
     let user = plane.client().user(None).await?;
     let mut yard = Yard { talker: Talker::of_user(&plane, user.clone()).await?, plane, user };
     let rounds = plan.landings;
@@ -171,33 +170,6 @@ pub(super) fn fill(files: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(&folder)?;
     for number in 0..BIG_FILES {
         File::create(folder.join(format!("big-{number}")))?.set_len(BIG_BYTES)?;
-    }
-    Ok(())
-}
-
-async fn use_model(plane: &Plane, model: &ModelServer) -> Result<(), CliError> {
-    let name = "bench-tasks".to_owned();
-    let new = NewModel {
-        name: name.clone(),
-        base_url: model.base_url(),
-        model: name.clone(),
-        key: None,
-        key_env: None,
-        prompt_usd: Some(0.0),
-        completion_usd: Some(0.0),
-        max_output_tokens: Some(1_000),
-        replace: true,
-        keep_key: false,
-        keep_settings: false,
-        untested: true,
-        settings: cloister_protocol::ModelSettings::default(),
-    };
-    let _added: ModelView = plane.client().post("/admin/v1/models", &new).await?;
-    let chain = Chain { models: vec![name] };
-    for level in ["coordinator", "executor"] {
-        let path = format!("/admin/v1/levels/{level}");
-        let put = axum::http::Method::PUT;
-        let _used: serde_json::Value = plane.client().call(put, &path, Some(&chain)).await?;
     }
     Ok(())
 }
